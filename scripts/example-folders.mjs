@@ -64,7 +64,8 @@ async function filesBelow(name) {
   for (const entry of entries.filter((one) => one.isFile())) {
     const path = join(entry.parentPath, entry.name)
     const inExample = path.slice(inProject('examples', name).length + 1).replaceAll('\\', '/')
-    if (inExample.split('/').some((part) => MADE.has(part)) || OWN_TESTS.test(`${name}/${inExample}`)) continue
+    if (inExample.split('/').some((part) => MADE.has(part)) || OWN_TESTS.test(`${name}/${inExample}`))
+      continue
     files.set(inExample, await readFile(path, 'utf8'))
   }
   return files

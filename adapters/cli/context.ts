@@ -14,11 +14,12 @@ export interface CliContext {
   readonly clock: Clock
   readonly print: (line: string) => void
   readonly printError: (line: string) => void
-  /** The descriptor of standard input, to read it without a stream. */
-  readonly inputDescriptor?: number | undefined
   /** Standard input and output as bytes. */
-  readonly input: () => Readable & { readonly isTTY?: boolean | undefined }
-  readonly output: () => NodeJS.WritableStream & { readonly isTTY?: boolean | undefined }
+  readonly input: () => Readable & { readonly isTTY?: boolean | undefined; readonly fd?: number | undefined }
+  readonly output: () => NodeJS.WritableStream & {
+    readonly isTTY?: boolean | undefined
+    readonly fd?: number | undefined
+  }
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined
   /** Emits `SIGINT` and `SIGTERM`. */
@@ -77,4 +78,17 @@ export function stopSignal(context: Pick<CliContext, 'signals' | 'now' | 'exitNo
       signals.off('SIGTERM', onTerminate)
     },
   }
+}
+
+/** Resolves after the time, or when the signal aborts. */
+export function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      cancel()
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const cancel = clock.schedule(ms, end)
+    signal.addEventListener('abort', end)
+  })
 }

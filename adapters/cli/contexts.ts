@@ -18,18 +18,6 @@ export interface Contexts {
   readonly contexts: Readonly<Record<string, ServerContext>>
 }
 
-/** The name of a context if none is given. */
-export const DEFAULT_CONTEXT = 'default'
-
-/** @throws CliError with exit code 2. */
-export function checkContextName(name: string): string {
-  if (/^[\w][\w.-]{0,63}$/.test(name) && !(name in {})) return name
-  throw new CliError(
-    2,
-    'the name of a context must have 1 to 64 letters, digits, dots, hyphens and underscores',
-  )
-}
-
 /** Returns the file of the contexts, undefined if the user has no configuration directory. */
 function fileOf({ XDG_CONFIG_HOME, APPDATA, HOME }: CliContext['env']): string | undefined {
   const directory = XDG_CONFIG_HOME || APPDATA || (HOME && join(HOME, '.config'))

@@ -5,7 +5,7 @@ import { memory } from '../storage/memory/index.ts'
 import { postgres } from '../storage/postgres/index.ts'
 import { sqlite } from '../storage/sqlite/index.ts'
 import { linePrinter } from './output.ts'
-import { runCli } from './run.ts'
+import { runCli } from './program.ts'
 
 // Messages to a closed stream must not end a server.
 process.stderr.on('error', () => {})
@@ -20,7 +20,6 @@ const exitCode = await runCli(process.argv.slice(2), {
     process.exitCode = 1
   }),
   printError: (line) => console.error(line),
-  inputDescriptor: 0,
   input: () => process.stdin,
   output: () => process.stdout,
   terminal: process.stderr.isTTY ? process.stderr : undefined,

@@ -1,7 +1,9 @@
 import { fstatSync, fsync, type Stats, write } from 'node:fs'
 import { promisify } from 'node:util'
+import { SingleBar } from 'cli-progress'
 import type { ByteSink } from '../transfer/index.ts'
 import { TransferError } from '../transfer/transfer-error.ts'
+import type { CliContext } from './context.ts'
 import { isBrokenPipe, printable } from './errors.ts'
 
 /**
@@ -9,38 +11,25 @@ import { isBrokenPipe, printable } from './errors.ts'
  * of a pipe is gone. Files and devices are written through their descriptor: a Node stream ignores partial
  * writes to a full disk. `close` syncs a file.
  */
-export function standardOutput(stream: NodeJS.WritableStream): ByteSink {
-  const { fd, isTTY } = stream as NodeJS.WritableStream & {
-    readonly fd?: number | undefined
-    readonly isTTY?: boolean | undefined
-  }
-  const stats = fd === undefined || isTTY ? undefined : fstatSync(fd)
-  if (fd === undefined || stats === undefined || stats.isFIFO() || stats.isSocket()) {
-    return new StreamSink(stream)
-  }
-  return new DescriptorSink(fd, stats)
+export function standardOutput(stream: ReturnType<CliContext['output']>): ByteSink {
+  const stats = stream.fd === undefined || stream.isTTY ? undefined : fstatSync(stream.fd)
+  const isStream = stats === undefined || stats.isFIFO() || stats.isSocket()
+  return isStream ? streamSink(stream) : descriptorSink(stream.fd!, stats)
 }
 
-/** Writes to a pipe, a socket or a terminal, and waits for each write. */
-class StreamSink implements ByteSink {
-  readonly #stream: NodeJS.WritableStream
-
-  constructor(stream: NodeJS.WritableStream) {
-    this.#stream = stream
-    // A failed write rejects its own promise; without a listener the event would end the process.
-    stream.on('error', ignore)
-  }
-
-  write(bytes: Uint8Array): Promise<void> {
-    return withContext(
-      new Promise((resolve, reject) => {
-        this.#stream.write(bytes, (error) => (error ? reject(error) : resolve()))
-      }),
-    )
-  }
-
-  async close(): Promise<void> {
-    this.#stream.off('error', ignore)
+/** Writes to a pipe, a socket or a terminal. */
+function streamSink(stream: NodeJS.WritableStream): ByteSink {
+  // A failed write rejects its own promise; without a listener the event would end the process.
+  const ignore = () => {}
+  stream.on('error', ignore)
+  return {
+    write: (bytes) =>
+      explained(
+        new Promise((resolve, reject) => {
+          stream.write(bytes, (error) => (error ? reject(error) : resolve()))
+        }),
+      ),
+    close: async () => void stream.off('error', ignore),
   }
 }
 
@@ -48,29 +37,21 @@ const writeSome = promisify(write)
 const sync = promisify(fsync)
 
 /** Writes to a file or a device at its current position, so that `>>` appends. Leaves the descriptor open. */
-class DescriptorSink implements ByteSink {
-  readonly #fd: number
-  readonly #isFile: boolean
-
-  constructor(fd: number, stats: Stats) {
-    this.#fd = fd
-    this.#isFile = stats.isFile()
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    let written = 0
-    while (written < bytes.length) {
-      const writing = writeSome(this.#fd, bytes, written, bytes.length - written, null)
-      written += (await withContext(writing)).bytesWritten
-    }
-  }
-
-  async close(): Promise<void> {
-    if (this.#isFile) await withContext(sync(this.#fd))
+function descriptorSink(fd: number, stats: Stats): ByteSink {
+  return {
+    async write(bytes) {
+      for (let written = 0; written < bytes.length; ) {
+        const writing = writeSome(fd, bytes, written, bytes.length - written, null)
+        written += (await explained(writing)).bytesWritten
+      }
+    },
+    async close() {
+      if (stats.isFile()) await explained(sync(fd))
+    },
   }
 }
 
-async function withContext<Value>(call: Promise<Value>): Promise<Value> {
+async function explained<Value>(call: Promise<Value>): Promise<Value> {
   try {
     return await call
   } catch (cause) {
@@ -78,8 +59,6 @@ async function withContext<Value>(call: Promise<Value>): Promise<Value> {
     throw new TransferError(`cannot write to standard output: ${(cause as Error).message}`, { cause })
   }
 }
-
-function ignore(): void {}
 
 /**
  * Returns a function that writes lines to standard output. Ignores that the reader of a pipe is gone: it must
@@ -106,14 +85,75 @@ export function linePrinter(
   }
 }
 
-/** Formats rows in columns that are two spaces apart. Untrusted text in the cells is escaped. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+/** Prints rows in columns that are two spaces apart. Untrusted text in the cells is escaped. */
+export function printTable(rows: readonly (readonly string[])[], { print }: Pick<CliContext, 'print'>): void {
   const cells = rows.map((row) => row.map(printable))
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]!.length)))
-  return cells.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  )
+  for (const row of cells) {
+    const columns = row.map((cell, column) => cell.padEnd(widths[column]!))
+    print(columns.join('  ').trimEnd())
+  }
+}
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+
+export interface ProgressBar {
+  /**
+   * Reports progress. It may be called often: the bar is drawn at most ten times a second.
+   *
+   * @param done In bytes.
+   * @param total In bytes, the same at each call. If it is undefined, only the amount and the rate are shown.
+   * @param note What is being processed, for example a file name.
+   */
+  update(done: number, total: number | undefined, note?: string): void
+  /** Removes the bar. Required in every case: the bar keeps the process alive. */
+  stop(): void
+}
+
+/**
+ * Creates a progress bar on standard error, with rate and remaining time. Draws nothing without a terminal,
+ * and if it is hidden.
+ */
+export function progressBar(
+  { terminal, now }: Pick<CliContext, 'terminal' | 'now'>,
+  title: string,
+  isHidden = false,
+): ProgressBar {
+  if (terminal === undefined || isHidden) return { update() {}, stop() {} }
+  const startedAt = now()
+  let bar: SingleBar | undefined
+  return {
+    update(done, total, note = '') {
+      const seconds = (now() - startedAt) / 1000
+      const rate = `${bytesText(seconds > 0 ? done / seconds : 0)}/s`
+      const size = total === undefined ? '' : ` of ${bytesText(total)}`
+      const values = { amount: `${bytesText(done)}${size}`, rate, note: printable(note) }
+      if (bar !== undefined) return bar.update(done, values)
+      const [share, end] =
+        total === undefined ? ['', ''] : ['[{bar}] {percentage}%  ', 'ETA {eta_formatted}  ']
+      bar = new SingleBar({
+        format: `${title}  ${share}{amount}  {rate}  ${end}{note}`,
+        barsize: 24,
+        barCompleteChar: '=',
+        barIncompleteChar: ' ',
+        stream: terminal,
+        hideCursor: true,
+        clearOnComplete: true,
+      })
+      bar.start(total ?? 0, done, values)
+    },
+    stop: () => bar?.stop(),
+  }
+}
+
+/** Formats a number of bytes: `512 B`, `1.5 MiB`. */
+export function bytesText(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  // Not 1,024: a value that would be rounded up to it belongs to the next unit.
+  while (value >= 1023.95 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[unit]}`
 }

@@ -1,62 +1,83 @@
 import { styleText } from 'node:util'
-import { Command } from 'commander'
+import { Command, type CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
 import packageJson from '../../package.json' with { type: 'json' }
-import { addCommand, addHelp, type CliCommand, usageError } from './command.ts'
-import { APPEND } from './commands/append.ts'
-import { BENCH } from './commands/bench.ts'
-import { completionCommand } from './commands/completion.ts'
-import { CONFIG, CREATE } from './commands/config.ts'
-import { COPY } from './commands/copy.ts'
-import { DELETE } from './commands/delete.ts'
-import { VERIFY } from './commands/directory.ts'
-import { EXPORT } from './commands/export.ts'
-import { IMPORT } from './commands/import.ts'
-import { INIT } from './commands/init.ts'
-import { CONTEXTS, LOGIN, LOGOUT } from './commands/login.ts'
-import { INFO, LS } from './commands/ls.ts'
-import { METRICS } from './commands/metrics.ts'
-import { READ, TAIL } from './commands/read.ts'
-import { SERVE } from './commands/serve.ts'
-import { CHECK_TAIL, FENCE, TRIM } from './commands/stream-commands.ts'
-import { TOKEN } from './commands/token.ts'
+import { appendCommand } from './commands/append.ts'
+import { benchCommand } from './commands/bench.ts'
+import { initCommand } from './commands/init.ts'
+import { contextsCommand, loginCommand, logoutCommand } from './commands/login.ts'
+import { infoCommand, lsCommand } from './commands/ls.ts'
+import { metricsCommand } from './commands/metrics.ts'
+import { readCommand, tailCommand } from './commands/read.ts'
+import { configCommand, createCommand, deleteCommand, locationsCommand } from './commands/resources.ts'
+import { serveCommand } from './commands/serve.ts'
+import { checkTailCommand, fenceCommand, trimCommand } from './commands/stream-commands.ts'
+import { tokenCommand } from './commands/token.ts'
+import { copyCommand, exportCommand, importCommand } from './commands/transfer.ts'
+import { verifyCommand } from './commands/verify.ts'
+import { addCompletion } from './completion.ts'
 import type { CliContext } from './context.ts'
+import { CliError, cliErrorOf, Interrupted, isBrokenPipe, quoteArg } from './errors.ts'
+import { GENERATED_FIELDS } from './input.ts'
+import { helpText, isRepeatable, isShared, recordsCommand } from './options.ts'
+import { fieldLines, RECORD_FIELDS } from './record-format.ts'
 
-const WITHOUT_COMPLETION: Readonly<Record<string, CliCommand>> = {
-  serve: SERVE,
-  append: APPEND,
-  read: READ,
-  tail: TAIL,
-  ls: LS,
-  info: INFO,
-  create: CREATE,
-  config: CONFIG,
-  delete: DELETE,
-  fence: FENCE,
-  trim: TRIM,
-  'check-tail': CHECK_TAIL,
-  login: LOGIN,
-  logout: LOGOUT,
-  contexts: CONTEXTS,
-  token: TOKEN,
-  metrics: METRICS,
-  verify: VERIFY,
-  export: EXPORT,
-  import: IMPORT,
-  copy: COPY,
-  init: INIT,
-  bench: BENCH,
-}
-
-/** All commands, by name. */
-export const COMMANDS: Readonly<Record<string, CliCommand>> = {
-  ...WITHOUT_COMPLETION,
-  completion: completionCommand(WITHOUT_COMPLETION),
-}
+const COMMANDS = [
+  serveCommand,
+  appendCommand,
+  readCommand,
+  tailCommand,
+  lsCommand,
+  infoCommand,
+  createCommand,
+  configCommand,
+  deleteCommand,
+  locationsCommand,
+  fenceCommand,
+  trimCommand,
+  checkTailCommand,
+  loginCommand,
+  logoutCommand,
+  contextsCommand,
+  tokenCommand,
+  metricsCommand,
+  verifyCommand,
+  exportCommand,
+  importCommand,
+  copyCommand,
+  initCommand,
+  benchCommand,
+] as const satisfies readonly ((context: CliContext) => CommandUnknownOpts)[]
 
 const HELP_WIDTH = 100
 
+/** Runs the `headwater` command with its arguments, without the program name. Resolves with the exit code. */
+export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
+  try {
+    const [first, ...words] = args
+    const topic = first === 'help' && words.length === 1 ? words[0]! : ''
+    if (Object.hasOwn(TOPICS, topic)) context.print(TOPICS[topic]!())
+    else {
+      // The help of commander itself knows no members of groups.
+      const used = first === 'help' && words.length > 1 ? [...words, '--help'] : args
+      await headwaterProgram(context).parseAsync(used, { from: 'user' })
+    }
+    return 0
+  } catch (error) {
+    // The help or the version was printed.
+    if ((error as { code?: unknown }).code?.toString().startsWith('commander.')) {
+      return (error as CommanderError).exitCode
+    }
+    // As with `| head`.
+    if (isBrokenPipe(error)) return 0
+    const ended = error instanceof Interrupted ? error : cliErrorOf(error)
+    if (ended === undefined) throw error
+    if (ended.message !== '') context.printError(`headwater: ${ended.message}`)
+    return ended.exitCode
+  }
+}
+
 /** Returns the command line, which writes to the context. */
-export function headwaterProgram(context: CliContext): Command {
+export function headwaterProgram(context: CliContext): CommandUnknownOpts {
   const hasColour = () => context.output().isTTY === true && !context.env.NO_COLOR
   const program = new Command('headwater')
     .description('Durable streams')
@@ -77,20 +98,111 @@ export function headwaterProgram(context: CliContext): Command {
       getOutHasColors: hasColour,
       getErrHasColors: () => false,
     })
-    .exitOverride((error) => {
-      throw error.exitCode === 0 ? error : usageError(error, 'headwater')
-    })
-  for (const [name, command] of Object.entries(COMMANDS)) addCommand(program, name, command, context)
-  addHelp(program, {
-    examples: [
-      'cat big.log | headwater append app-logs/web/1',
-      'headwater tail -f app-logs/web/1',
-      'headwater read app-logs/web/1 --storage ./data',
-    ],
-    notes: [
-      '`headwater help COMMAND` explains a command, `headwater help options` how to choose a server or a',
-      'storage and how names and times are written.',
-    ],
+  for (const commandOf of COMMANDS) program.addCommand(commandOf(context) as CommandUnknownOpts)
+  addCompletion(program, context)
+  finish(program, 'headwater')
+  return program.addHelpText('after', helpText(PROGRAM_HELP))
+}
+
+const PROGRAM_HELP = {
+  examples: [
+    'cat big.log | headwater append app-logs/web/1',
+    'headwater tail -f app-logs/web/1',
+    'headwater read app-logs/web/1 --storage ./data',
+  ],
+  notes: [
+    '`headwater help COMMAND` explains a command, `headwater help options` how to choose a server or a',
+    'storage and how names and times are written.',
+  ],
+}
+
+/** Applies to a command and its members what all have in common. */
+function finish(command: CommandUnknownOpts, path: string): void {
+  command.exitOverride((error) => {
+    throw error.exitCode === 0 ? error : usageError(error, path)
   })
-  return program
+  for (const option of command.options) {
+    if (isShared(option)) option.hideHelp()
+    // The last of two values would win, and the user would not learn that the first one does not count.
+    if (option.required && !isRepeatable(option)) {
+      let isGiven = false
+      command.on(`option:${option.name()}`, () => {
+        if (isGiven) throw new CliError(2, `\`--${option.name()}\` is given twice; see \`${path} --help\``)
+        isGiven = true
+      })
+    }
+  }
+  for (const member of command.commands) {
+    finish(member.copyInheritedSettings(command).helpCommand(false), `${path} ${member.name()}`)
+  }
+}
+
+/**
+ * Returns what the command line reports for an error of commander. What the user typed is quoted as
+ * everywhere else: it may be a token in the wrong place.
+ */
+function usageError({ code, message }: CommanderError, path: string): CliError {
+  const help = `see \`${path} --help\``
+  if (code === 'commander.help') return new CliError(2, `a command is required; ${help}`)
+  const text = message.replace(/^error: /, '').replace(/\.?\n?$/, '')
+  const [, problem, word = '', hint = ''] =
+    /^(unknown (?:option|command)) '(.*)'(?:\n(.*))?$/s.exec(text) ?? []
+  if (problem !== undefined) {
+    return new CliError(2, `${problem} ${quoteArg(word)}${hint && ` ${hint}`}; ${help}`)
+  }
+  const inBackticks = (part: string) => part.replaceAll("'", '`')
+  const [, where, value, rule] = /^(.*(?:argument|value)) '(.*)' is (invalid.*)$/s.exec(text) ?? []
+  if (where === undefined) return new CliError(2, `${inBackticks(text)}; ${help}`)
+  return new CliError(2, `${inBackticks(where)} ${quoteArg(value!)} is ${inBackticks(rule!)}`)
+}
+
+/** Texts of `headwater help` that are about no command. */
+export const TOPICS: Readonly<Record<string, () => string>> = { options: optionsTopic, format: formatTopic }
+
+/** Returns the text of `headwater help options`: the options and terms that commands share. */
+function optionsTopic(): string {
+  const help = Object.assign(new Help(), { helpWidth: HELP_WIDTH })
+  const { options } = recordsCommand('', { description: '' })
+  const width = Math.max(...options.map((option) => help.optionTerm(option).length))
+  return [
+    'Options and terms of all commands',
+    '',
+    ...options.map((option) =>
+      help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
+    ),
+    '',
+    'Server or storage: a command works on the storage of --storage, else on the server of the first of',
+    '--url, --context, HEADWATER_URL, HEADWATER_CONTEXT and the current context (`headwater login`), else on',
+    'http://127.0.0.1:8787. A storage needs no token; no other process may have the directory open.',
+    'Access token: that of the context if the server is chosen by a context, else --token, HEADWATER_TOKEN',
+    'or HEADWATER_ROOT_TOKEN. Prefer the variables: other users of the machine can see options in the',
+    'process list. The token of a context is sent to its server only, and that server gets no other token.',
+    'Names: a stream is written BASIN/STREAM. The first slash separates, and stream names may contain more.',
+    'A name that begins with the slash, such as /web/1, is in the basin that HEADWATER_BASIN names.',
+    'Times: milliseconds since 1970, 2030-01-31 (midnight UTC), 2030-01-31T12:00:00Z, now, today or',
+    'yesterday (local midnight), or a duration before now, such as -15m. Durations: 90s, 15m, 12h, 30d.',
+    'Output: results are printed on standard output, everything else on standard error, without colour if it',
+    'is not a terminal or NO_COLOR is set.',
+    'Exit codes: 0 success, also if the reader of a pipe has ended; 1 the command failed; 2 invalid',
+    'arguments; 3 `verify` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except `serve`, which',
+    'then ends with 0.',
+  ].join('\n')
+}
+
+/** `headwater help format`: the fields of `read`, `tail` and `append`. */
+function formatTopic(): string {
+  return [
+    'Formats',
+    '',
+    'read and tail print records as `--format FORMAT` says. Nothing is added to it, not even a line break.',
+    '',
+    ...fieldLines(RECORD_FIELDS),
+    '',
+    'append --count N and --rate R make records from TEXT:',
+    '',
+    ...fieldLines(GENERATED_FIELDS),
+    '',
+    'In both, %% is a percent sign, and \\n, \\t, \\r, \\0 and \\\\ are characters. Everything else is a matter of',
+    'JSON: headwater read app-events/orders --json | jq -r .body',
+  ].join('\n')
 }

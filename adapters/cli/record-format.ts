@@ -1,23 +1,33 @@
+import type { Command, OptionValues } from '@commander-js/extra-typings'
 import type { SequencedRecord } from '../../src/index.ts'
 import { encodeBase64 } from '../../src/model/base64.ts'
 import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import { timeText } from '../../src/wire/json.ts'
-import { flag, type Values, withValue } from './command.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
-import { compileTemplate, type Fields, fieldLines } from './template.ts'
+import { collect } from './options.ts'
 
-/** Options of commands that print records. */
-export const RECORD_DEFINITIONS = {
-  grep: withValue('PATTERN', 'Only records whose body matches this regular expression'),
-  'ignore-case': flag('With --grep: ignore case', { alias: 'i' }),
-  header: withValue('NAME=VALUE', 'Only records with this header, or with a header NAME; may be repeated', {
-    isRepeated: true,
-  }),
-  format: withValue('TEMPLATE', 'Print records as the template says; see `headwater help format`'),
-  json: flag('Print each record as a JSON object on a line'),
-  base64: flag('With --json: bodies and headers as base64'),
-  commands: flag('Also print the records of fences and trims'),
-} as const
+/** Options of which only one can be given. */
+export const EXCLUSIVE_PRINT_OPTIONS = ['format', 'json']
+
+/** Adds the options of commands that print records. */
+export function printOptions<Args extends unknown[], Options extends OptionValues>(
+  command: Command<Args, Options>,
+) {
+  return command
+    .option('--grep <PATTERN>', 'Only records whose body matches this regular expression')
+    .option('-i, --ignore-case', 'With --grep: ignore case')
+    .option(
+      '--header <NAME=VALUE>',
+      'Only records with this header, or with a header NAME; may be repeated',
+      collect,
+    )
+    .option('--format <FORMAT>', 'Print records in this format; see `headwater help format`')
+    .option('--json', 'Print each record as a JSON object on a line')
+    .option('--base64', 'With --json: bodies and headers as base64')
+    .option('--commands', 'Also print the records of fences and trims')
+}
+
+export type PrintOptions = ReturnType<ReturnType<typeof printOptions<[], Record<never, never>>>['opts']>
 
 /** Which records a command prints, and how. */
 export interface PrintFormat {
@@ -32,17 +42,14 @@ export interface PrintFormat {
 const LINE_FEED = utf8('\n')
 
 /** @throws CliError with exit code 2. */
-export function parseRecordFormat(values: Values<typeof RECORD_DEFINITIONS>): PrintFormat {
-  const { grep, 'ignore-case': ignoresCase, header, format, json, base64, commands } = values
-  const together = (option: string, other: string) =>
-    new CliError(2, `\`--${option}\` cannot be combined with \`--${other}\``)
+export function printFormat(options: PrintOptions): PrintFormat {
+  const { grep, ignoreCase = false, header = [], format, json = false, base64 = false, commands } = options
   if (base64 && !json) throw new CliError(2, '`--base64` requires `--json`')
-  if (ignoresCase && grep === undefined) throw new CliError(2, '`--ignore-case` requires `--grep`')
-  if (json && format !== undefined) throw together('format', 'json')
-  const pattern = grep === undefined ? undefined : patternOf(grep, ignoresCase)
+  if (ignoreCase && grep === undefined) throw new CliError(2, '`--ignore-case` requires `--grep`')
+  const pattern = grep === undefined ? undefined : patternOf(grep, ignoreCase)
   const conditions = [
     ...(commands ? [] : [(record: SequencedRecord) => record.command === undefined && !isCommand(record)]),
-    ...header.map(parseHeaderCondition),
+    ...header.map(headerCondition),
     ...(pattern === undefined ? [] : [(record: SequencedRecord) => pattern.test(bodyText(record))]),
   ]
   return {
@@ -52,7 +59,7 @@ export function parseRecordFormat(values: Values<typeof RECORD_DEFINITIONS>): Pr
       ? (record) => [jsonLine(record, base64)]
       : format === undefined
         ? (record) => [shownBody(record), LINE_FEED]
-        : compileTemplate(format, '`--format`', FIELDS),
+        : compileFormat(format, '`--format`', RECORD_FIELDS),
   }
 }
 
@@ -70,7 +77,7 @@ export function splitHeader(text: string): readonly [name: string, value: string
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1).trimStart()]
 }
 
-function parseHeaderCondition(text: string): (record: SequencedRecord) => boolean {
+function headerCondition(text: string): (record: SequencedRecord) => boolean {
   const [wanted, value] = splitHeader(text)
   if (wanted === '') {
     throw new CliError(2, `invalid header ${quoteArg(text)}; \`--header\` must be NAME=VALUE or NAME`)
@@ -96,25 +103,6 @@ function shownBody(record: SequencedRecord): Uint8Array {
   return record.command === undefined ? record.body : utf8(bodyText(record))
 }
 
-const FIELDS: Fields<SequencedRecord> = {
-  o: { description: 'sequence number', valueOf: ({ seqNum }) => String(seqNum) },
-  T: { description: 'timestamp in milliseconds since 1970', valueOf: ({ timestamp }) => String(timestamp) },
-  D: {
-    description: 'timestamp as date and time, such as 2030-01-31T12:00:00.5Z',
-    valueOf: ({ timestamp }) => timeText(timestamp),
-  },
-  s: { description: 'body', valueOf: shownBody },
-  S: { description: 'length of the body in bytes', valueOf: ({ body }) => String(body.length) },
-  b: { description: 'body in base64', valueOf: ({ body }) => encodeBase64(body) },
-  h: {
-    description: 'headers as NAME=VALUE,NAME=VALUE',
-    valueOf: ({ headers }) => headers.map((header) => header.map(lossyTextOf).join('=')).join(','),
-  },
-}
-
-/** Describes the fields of `--format`. */
-export const FIELD_LINES = fieldLines(FIELDS)
-
 function jsonLine({ seqNum, timestamp, headers, body }: SequencedRecord, base64: boolean): Uint8Array {
   const textOf = base64 ? encodeBase64 : lossyTextOf
   const form = {
@@ -124,4 +112,60 @@ function jsonLine({ seqNum, timestamp, headers, body }: SequencedRecord, base64:
     body: textOf(body),
   }
   return utf8(`${JSON.stringify(form)}\n`)
+}
+
+/** What a format may contain, by its letter after the percent sign. */
+export type Fields<Subject> = Readonly<
+  Record<string, readonly [description: string, valueOf: (subject: Subject) => Uint8Array | string]>
+>
+
+/** The fields of `--format`. */
+export const RECORD_FIELDS: Fields<SequencedRecord> = {
+  o: ['sequence number', ({ seqNum }) => String(seqNum)],
+  T: ['timestamp in milliseconds since 1970', ({ timestamp }) => String(timestamp)],
+  D: ['timestamp as date and time, such as 2030-01-31T12:00:00.5Z', ({ timestamp }) => timeText(timestamp)],
+  s: ['body', shownBody],
+  S: ['length of the body in bytes', ({ body }) => String(body.length)],
+  b: ['body in base64', ({ body }) => encodeBase64(body)],
+  h: [
+    'headers as NAME=VALUE,NAME=VALUE',
+    ({ headers }) => headers.map((header) => header.map(lossyTextOf).join('=')).join(','),
+  ],
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '0': '\0', '\\': '\\' }
+
+/**
+ * Compiles a format to a function that returns its parts.
+ *
+ * @param name The argument, for errors: `--format`.
+ * @throws CliError with exit code 2.
+ */
+export function compileFormat<Subject>(
+  format: string,
+  name: string,
+  fields: Fields<Subject>,
+): (subject: Subject) => readonly Uint8Array[] {
+  const parts = [...format.matchAll(/([%\\])([\s\S]?)|[^%\\]+/g)].map(([part, mark, letter = '']) => {
+    if (mark === undefined) return part
+    if (part === '%%') return '%'
+    if (mark === '%' && Object.hasOwn(fields, letter)) return fields[letter]![1]
+    if (mark === '\\' && Object.hasOwn(ESCAPES, letter)) return ESCAPES[letter]!
+    const known = Object.keys(fields).map((one) => `%${one}`)
+    const problem =
+      mark === '%'
+        ? `unknown field \`${printable(part)}\`; expected ${known.join(' ')}, or %% for a percent sign`
+        : 'unknown escape; write a backslash as \\\\'
+    throw new CliError(2, `invalid ${name}: ${problem}; see \`headwater help format\``)
+  })
+  return (subject) =>
+    parts.map((part) => {
+      const value = typeof part === 'string' ? part : part(subject)
+      return typeof value === 'string' ? utf8(value) : value
+    })
+}
+
+/** Returns a line of help for each field. */
+export function fieldLines(fields: Fields<never>): string[] {
+  return Object.entries(fields).map(([letter, [description]]) => `  %${letter}  ${description}`)
 }

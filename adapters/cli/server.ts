@@ -1,50 +1,65 @@
 import { HeadwaterError } from '../../src/index.ts'
-import { lossyTextOf } from '../../src/model/bytes.ts'
 import type { ConnectOptions } from '../client/index.ts'
-import { printable, redact } from './errors.ts'
+import { CliError, printable, redact } from './errors.ts'
 
 type Fetch = NonNullable<ConnectOptions['fetch']>
 
-/** A server as it is reached: fails at once where the URL seems to be wrong, and describes errors. */
+const UNREACHABLE = 'cannot reach the server'
+/** How messages of the client about a server begin. */
+const OF_CLIENT = /^(unexpected response from the server|no data from the server|the server responded with)\b/
+
+/** A server as it is reached: fails at once where nothing listens, and describes errors. */
 export class Server {
   /** Whether nothing listens on the port. */
   isRefused = false
   readonly #url: string
+  readonly #token: string | undefined
   readonly #fetch: Fetch
   #hasResponded = false
 
   /** @param url Without a trailing slash and without `/v1`. */
-  constructor(url: string, fetch: Fetch) {
+  constructor({ url, token }: { readonly url: string; readonly token: string | undefined }, fetch: Fetch) {
     this.#url = url
+    this.#token = token
     this.#fetch = fetch
   }
 
-  /** Sends a request. Rejects with an error that is not transient if the first one fails for good. */
+  /** Sends a request. Rejects with an error that is not transient if nothing listens and nothing ever did. */
   readonly fetch: Fetch = async (request) => {
-    let response: Response
     try {
-      response = await this.#fetch(request)
+      const response = await this.#fetch(request)
+      this.#hasResponded = true
+      return response
     } catch (cause) {
-      const { isRefused, reason } = this.#failure(cause)
-      if (this.#hasResponded || !isRefused) throw cause
+      const { code, reason } = connectionFailure(cause)
+      if (this.#hasResponded || code !== 'ECONNREFUSED') throw cause
       throw new HeadwaterError('unsupported', `${UNREACHABLE}: ${reason}`, { mayHaveEffects: false, cause })
     }
-    const hint = this.#hasResponded ? '' : await schemeHint(this.#url, response)
-    if (hint !== '') {
-      const problem = `unexpected response from the server: its status is ${response.status}${hint}`
-      throw new HeadwaterError('unsupported', problem, { mayHaveEffects: false })
+  }
+
+  /** Sends a request for which the client has no method. Resolves to the JSON of the reply. */
+  async request(path: string, body?: object): Promise<unknown> {
+    const headers = {
+      ...(this.#token && { authorization: `Bearer ${this.#token}` }),
+      'content-type': 'application/json',
     }
-    this.#hasResponded = true
-    return response
+    const init = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) }
+    const response = await this.#fetch(new Request(`${this.#url}/v1${path}`, init)).catch((error) => {
+      throw new CliError(1, `cannot reach ${this.#name}: ${connectionFailure(error).reason}`)
+    })
+    const reply = (await response.json().catch(() => ({}))) as { message?: string; code?: string }
+    if (response.ok) return reply
+    const { message = `${this.#name} responded with status ${response.status}`, code = 'other' } = reply
+    throw new CliError(1, printable(`${message} (${code})`))
   }
 
   /** Describes an error of the client in one line. It names the server where the client does not. */
   readonly describe = ({ code, message, mayHaveEffects, cause }: HeadwaterError): string => {
     const doubt = mayHaveEffects ? '; the request may have taken effect' : ''
     if (message.startsWith(UNREACHABLE) && cause !== undefined) {
-      const { reason, isRefused, hint } = this.#failure(cause)
-      this.isRefused = isRefused
-      return `cannot reach ${this.#name}: ${reason}${doubt}${hint}`
+      const failure = connectionFailure(cause)
+      this.isRefused = failure.code === 'ECONNREFUSED'
+      return `cannot reach ${this.#name}: ${failure.reason}${doubt}${this.#hint(failure)}`
     }
     if (!OF_CLIENT.test(message)) return `${printable(message)} (${code})${doubt}`
     // The client names the option, not the argument.
@@ -60,98 +75,46 @@ export class Server {
     return `${origin}/${redact(path, path)}`
   }
 
-  #failure(cause: unknown) {
-    return connectionFailure(cause, { url: this.#url, hasResponded: this.#hasResponded })
+  /** A guess that a connection without TLS reached a server with TLS, which closed it. */
+  #hint({ code, isParserError }: ConnectionFailure): string {
+    const mayNeedTls = CLOSED.has(code) || isParserError
+    if (this.#hasResponded || !mayNeedTls || !this.#url.startsWith('http:')) return ''
+    return '; if the server uses TLS, try a URL that begins with https:'
   }
-}
-
-const UNREACHABLE = 'cannot reach the server'
-/** How messages of the client about a server begin. */
-const OF_CLIENT = /^(unexpected response from the server|no data from the server|the server responded with)\b/
-
-interface ConnectionFailure {
-  readonly reason: string
-  /** Whether nothing listens on the port. */
-  readonly isRefused: boolean
-  /** A guess at what is wrong with the URL, beginning with a semicolon; empty if nothing suggests one. */
-  readonly hint: string
 }
 
 const NO_TLS = 'the server does not use TLS; try a URL that begins with http:'
+const TRUST = 'set NODE_EXTRA_CA_CERTS to trust it'
 
-/** Errors before the first byte of a request, in words. The codes are those of Node. */
-const NOT_SENT: Readonly<Record<string, string | undefined>> = {
-  ECONNREFUSED: 'connection refused',
-  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+/** How a connection ends at a server with TLS that got plain text. The codes are those of Node. */
+const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/** Errors of connections in words. */
+const REASONS: Readonly<Record<string, (message: string) => string>> = {
+  ECONNREFUSED: () => 'connection refused',
+  ERR_SSL_WRONG_VERSION_NUMBER: () => NO_TLS,
   // The same response, as newer versions of OpenSSL describe it.
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: () => NO_TLS,
+  DEPTH_ZERO_SELF_SIGNED_CERT: (message) => `${message}; ${TRUST}`,
+  SELF_SIGNED_CERT_IN_CHAIN: (message) => `${message}; ${TRUST}`,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: (message) => `${message}; ${TRUST}`,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: (message) => `${message}; ${TRUST}`,
 }
 
-/** Node's error for a connection that ends during the TLS handshake. Its code has other causes, too. */
-const HANDSHAKE_ENDED = /before secure TLS connection was established/
-
-/** How a request in plain text fails at a server with TLS that closes the connection. */
-const CONNECTION_CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
-/** Node's error for a TLS alert in place of a response. Not all versions give it a code. */
-const NOT_HTTP = 'HTTPParserError'
-
-const USE_HTTP = '; if the server does not use TLS, try a URL that begins with http:'
-const USE_HTTPS = '; if the server uses TLS, try a URL that begins with https:'
-
-const UNTRUSTED = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-])
-
-/**
- * Returns the hint about a response, not from the API, that suggests that the server expects TLS: a redirect,
- * or the error page of a port for TLS. It is empty otherwise.
- */
-async function schemeHint(url: string, response: Response): Promise<string> {
-  if (!url.startsWith('http:')) return ''
-  const { headers, status } = response
-  const redirectsToTls = headers.get('location')?.startsWith('https:') ?? false
-  const mayReject = status === 400 && !headers.get('content-type')?.includes('json')
-  return redirectsToTls || (mayReject && /https/i.test(await startOf(response))) ? USE_HTTPS : ''
+interface ConnectionFailure {
+  readonly code: string
+  readonly reason: string
+  /** Whether the response was not HTTP, such as a TLS alert. */
+  readonly isParserError: boolean
 }
 
-/** Reads the first chunk of a body that is not read otherwise. */
-async function startOf({ body }: Response): Promise<string> {
-  const reader = body?.getReader()
-  const chunk = await reader?.read()
-  void reader?.cancel().catch(() => {})
-  return lossyTextOf(chunk?.value ?? new Uint8Array())
-}
-
-/**
- * Describes why a request failed.
- *
- * @param server The URL of the server, and whether it has responded to an earlier request.
- */
-function connectionFailure(
-  error: unknown,
-  server: { readonly url: string; readonly hasResponded: boolean },
-): ConnectionFailure {
+/** Describes why a request failed. */
+function connectionFailure(error: unknown): ConnectionFailure {
   // Node's `fetch` has the reason in the cause, its HTTP/2 in the error.
   const { cause = error } = error as { cause?: unknown }
-  const {
-    name,
-    code: sent,
-    message: text,
-  } = Object(cause) as Partial<Record<'name' | 'code' | 'message', unknown>>
-  const code = String(sent)
-  const message = printable(String(text || (error as Error).message).trim())
-  const endedHandshake = HANDSHAKE_ENDED.test(message)
-  const notSent = Object.hasOwn(NOT_SENT, code) ? NOT_SENT[code] : undefined
-  const known = endedHandshake ? 'the connection was closed during the TLS handshake' : notSent
-  const isUntrusted = UNTRUSTED.has(code)
-  const isUnanswered = CONNECTION_CLOSED.has(code) || name === NOT_HTTP
-  const mayNeedTls = server.url.startsWith('http:') && isUnanswered
-  return {
-    reason: known ?? (isUntrusted ? `${message}; set NODE_EXTRA_CA_CERTS to trust it` : message),
-    isRefused: code === 'ECONNREFUSED',
-    hint: server.hasResponded ? '' : endedHandshake ? USE_HTTP : mayNeedTls ? USE_HTTPS : '',
-  }
+  const known = Object(cause) as Partial<Record<'name' | 'code' | 'message', unknown>>
+  const code = String(known.code)
+  const message = printable(String(known.message || (error as Error).message).trim())
+  const reasonOf = Object.hasOwn(REASONS, code) ? REASONS[code] : undefined
+  return { code, reason: reasonOf?.(message) ?? message, isParserError: known.name === 'HTTPParserError' }
 }

@@ -160,24 +160,26 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
   })
 
   it('completes commands and options in bash', async () => {
-    await writeFile(at('completion'), (await shell('headwater completion bash')).stdout)
     const complete = async (...words: string[]) => {
       const quoted = words.map((word) => `'${word}'`).join(' ')
-      const script = `source ./completion
+      const script = `eval "$(headwater completion bash)"
         COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}
         _headwater; echo "\${COMPREPLY[@]}"`
       return (await shell(script)).stdout.trim().split(' ')
     }
-    expect(await complete('ap')).toEqual(['append'])
-    expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke', '--help'])
+    expect(await complete('app')).toEqual(['append'])
+    expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke'])
     expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
     expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
-    expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow', '--format'])
+    expect(await complete('ls', '--ur')).toEqual(['--url'])
+    expect(await complete('serve', '--log', 'j')).toEqual(['json'])
+    expect(await complete('import', '$(touch evaluated)', '')).toEqual([''])
+    expect(existsSync(at('evaluated'))).toBe(false)
   })
 
   it('bench removes its basin after Ctrl+C', async () => {
     const HEADWATER_URL = await serve('--storage', 'memory')
-    const bench = headwater.start(['bench', '--records', '1000000000', '--url', HEADWATER_URL])
+    const bench = headwater.start(['bench', '--duration', '1d', '--url', HEADWATER_URL])
     const output = ended(bench)
     await shell('until headwater ls | grep -q bench; do :; done', { HEADWATER_URL })
     bench.kill('SIGINT')

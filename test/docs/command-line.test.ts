@@ -3,22 +3,25 @@
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { expect, it, onTestFinished } from 'vitest'
-import type { CliCommand } from '../../adapters/cli/command.ts'
-import { COMMANDS } from '../../adapters/cli/program.ts'
-import { TOPICS } from '../../adapters/cli/topics.ts'
+import type { CliContext } from '../../adapters/cli/context.ts'
+import { headwaterProgram, TOPICS } from '../../adapters/cli/program.ts'
 import { ended, program } from '../cli/program.ts'
 import { resultOf } from '../cli/run.ts'
 import { PROJECT, section } from './examples.ts'
 
 const headwater = program()
 
-/** The commands as the user writes them, such as `token issue`; empty for the command line itself. */
-function pathsOf(commands: CliCommand['commands'] = {}, path = ''): string[] {
-  return Object.entries(commands).flatMap(([name, one]) => {
-    const own = `${path} ${name}`.trim()
-    return [own, ...pathsOf(one.commands, own)]
-  })
+/** The commands as the user writes them, such as `token issue`. */
+function pathsOf(command: CommandUnknownOpts, path = ''): string[] {
+  const { commands } = command
+  return commands
+    .filter((one) => one.name() !== 'complete')
+    .flatMap((one) => {
+      const own = `${path} ${one.name()}`.trim()
+      return [own, ...pathsOf(one, own)]
+    })
 }
 
 async function sectionOf(title: string, args: string): Promise<string> {
@@ -32,7 +35,7 @@ it('docs/cli.md contains the help of every command', async () => {
   const sections = await Promise.all([
     sectionOf('Overview', '--help'),
     ...Object.keys(TOPICS).map((topic) => sectionOf(`help ${topic}`, `help ${topic}`)),
-    ...pathsOf(COMMANDS).map((name) => sectionOf(name, `${name} --help`)),
+    ...pathsOf(headwaterProgram({ env: {} } as CliContext)).map((name) => sectionOf(name, `${name} --help`)),
   ])
   // `npx vitest run --project all test/docs/command-line -u` updates the page.
   await expect(`${introduction}${sections.join('\n')}`).toMatchFileSnapshot(path)

@@ -1,86 +1,105 @@
-import { stat } from 'node:fs/promises'
-import type { AppendAck, Header } from '../../../src/index.ts'
+import { fstatSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { Option } from '@commander-js/extra-typings'
+import {
+  type AppendAck,
+  type AppendSession,
+  type Header,
+  type Headwater,
+  HeadwaterError,
+  type ProducerBatch,
+  type Stream,
+} from '../../../src/index.ts'
+import type { AppendConditions, RecordInput } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
-import { appendBatches } from '../append-batches.ts'
-import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
-import { command, flag, integerArgument, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { missingCreation } from '../create-missing.ts'
+import { missingCreation } from '../creation.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
-import { type Generation, generatedBatches, recordTemplate } from '../generated-records.ts'
-import { type InputBatch, InputReader } from '../input-reader.ts'
-import { countText, progressBar } from '../progress.ts'
+import {
+  type Generation,
+  generatedBatches,
+  generationOf,
+  type InputBatch,
+  type LineOptions,
+  lineBatches,
+  singleBatch,
+} from '../input.ts'
+import { collect, durationOrZero, FENCING_OPTION, MATCH_OPTION, recordsCommand } from '../options.ts'
+import { progressBar } from '../output.ts'
 import { splitHeader } from '../record-format.ts'
-import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
-import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
-import { durationMs } from '../times.ts'
-import { checkFencingToken, FENCING_DEFINITION, MATCH_DEFINITION, matchedSeqNum } from './stream-commands.ts'
+import { type Connected, type TargetOptions, type UseOptions, withHeadwater } from '../target.ts'
+import {
+  countText,
+  encryptionKey,
+  fail,
+  integer,
+  type KeyOptions,
+  nameText,
+  nonEmpty,
+  type StreamName,
+  streamName,
+  streamOf,
+} from '../values.ts'
 
-const DEFINITIONS = {
-  stream: positional('Stream to append to: BASIN/STREAM'),
-  text: positional('Record to append, or template of --count. Default: lines of standard input', {
-    required: false,
-  }),
-  file: withValue('FILE', 'File whose lines are the records'),
-  'skip-empty': flag('Skip empty lines'),
-  header: withValue('NAME=VALUE', 'Header of every record; may be repeated', { isRepeated: true }),
-  json: flag('Records are JSON objects, one a line; print the ack as JSON'),
-  base64: flag('With --json: bodies and headers are base64'),
-  count: withValue('N', 'Append N records made from the template TEXT'),
-  rate: withValue('R', 'Append R records of TEXT a second, until Ctrl+C without --count'),
-  create: flag('Fail if the stream does not exist', { default: true }),
-  ...FENCING_DEFINITION,
-  ...MATCH_DEFINITION,
-  'retry-for': withValue(
-    'DURATION',
-    'How long to wait for a server that is not there. Default: 60s for a pipe, else not at all',
-  ),
-  quiet: flag('No progress bar and no summary'),
-  ...KEY_DEFINITION,
-  ...TARGET_DEFINITIONS,
-} as const
-
-function parse(values: Values<typeof DEFINITIONS>, { env }: CliContext) {
-  const { text, file, json, base64, create, quiet, count, rate, 'fencing-token': fencingToken } = values
-  if (text !== undefined && file !== undefined) {
-    throw new CliError(2, '`--file` cannot be combined with TEXT')
-  }
-  if (file === '') throw new CliError(2, '`--file` must not be empty')
-  if (base64 && !json) throw new CliError(2, '`--base64` requires `--json`')
-  if (json && values.header.length > 0) {
-    throw new CliError(2, '`--header` cannot be combined with `--json`: the records have their own headers')
-  }
-  const headers = values.header.map(parseHeader)
-  return {
-    name: parseStreamName(values.stream, env),
-    text,
-    file,
-    json,
-    format: base64 ? ('base64' as const) : ('raw' as const),
-    headers,
-    skipEmpty: values['skip-empty'],
-    generation: parseGeneration({ text, json, count, rate }, headers),
-    create,
-    quiet,
-    fencingToken: checkFencingToken(fencingToken, '`--fencing-token`'),
-    matchSeqNum: matchedSeqNum(values),
-    retryMs: values['retry-for'] === undefined ? undefined : retryMsOf(values['retry-for']),
-    encryptionKey: encryptionKey(values, env),
-    target: parseTarget(values, env),
-  }
-}
-
-function retryMsOf(text: string): number {
-  const ms = text === '0' ? 0 : durationMs(text)
-  if (ms !== undefined) return ms
-  throw new CliError(
-    2,
-    `invalid duration ${quoteArg(text)}; \`--retry-for\` must be 0, or such as 90s or 15m`,
-  )
-}
-
-type AppendArguments = ReturnType<typeof parse>
+export const appendCommand = (context: CliContext) =>
+  recordsCommand('append', {
+    description: 'Append a record, the lines of a file or pipe, or generated records',
+    exclusive: [
+      ['header', 'json'],
+      ['count', 'json'],
+      ['rate', 'json'],
+    ],
+    examples: [
+      'cat big.log | headwater append app-logs/web/1',
+      'headwater append app-logs/web/1 "deployed v7" --header level=info',
+      `headwater append app-logs/load '{"id":%i,"user":"%u","at":"%D"}' --count 10000 --rate 500`,
+      'headwater read a/b --json --base64 | headwater append c/d --json --base64',
+    ],
+    notes: [
+      'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
+      'A missing stream is created with the first record. With --json, a line is',
+      '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
+      'While the server of a pipe is down, its lines wait in the pipe. What was in flight is repeated, and stored once.',
+      'TEXT has fields with --count or --rate only; see `headwater help format`.',
+    ],
+  })
+    .argument('<STREAM>', 'Stream to append to: BASIN/STREAM', streamName(context))
+    .argument('[TEXT]', 'Record to append, or format of --count. Default: lines of standard input')
+    .option('--file <FILE>', 'File whose lines are the records', nonEmpty)
+    .option('--skip-empty', 'Skip empty lines')
+    .option('--header <NAME=VALUE>', 'Header of every record; may be repeated', collect)
+    .option('--json', 'Records are JSON objects, one a line; print the ack as JSON')
+    .option('--base64', 'With --json: bodies and headers are base64')
+    .option('--count <N>', 'Append N records made from TEXT', integer())
+    .option('--rate <R>', 'Append R records of TEXT a second, until Ctrl+C without --count', positiveNumber)
+    .option('--no-create', 'Fail if the stream does not exist')
+    .addOption(FENCING_OPTION)
+    .addOption(MATCH_OPTION)
+    .addOption(
+      new Option(
+        '--retry-for <DURATION>',
+        'How long to wait for a server that is not there. Default: 60s for a pipe, else not at all',
+      ).argParser(durationOrZero),
+    )
+    .option('--quiet', 'No progress bar and no summary')
+    .action((name, text, options) => {
+      const { json, base64, count, rate, header = [], skipEmpty = false } = options
+      const generates = count !== undefined || rate !== undefined
+      if (text !== undefined && options.file !== undefined) {
+        throw new CliError(2, '`--file` cannot be combined with TEXT')
+      }
+      if (text === undefined && generates) {
+        throw new CliError(2, '`--count` and `--rate` require TEXT, of which the records are made')
+      }
+      if (base64 && !json) throw new CliError(2, '`--base64` requires `--json`')
+      const headers = header.map(parseHeader)
+      const lines = { json: json && (base64 ? 'base64' : 'raw'), headers, skipEmpty } as const
+      const generation = generates ? generationOf(text!, headers, count, rate) : undefined
+      return append(name, text, { ...options, lines, generation }, context)
+    })
 
 function parseHeader(text: string): Header {
   const [name, value] = splitHeader(text)
@@ -88,152 +107,194 @@ function parseHeader(text: string): Header {
   throw new CliError(2, `invalid header ${quoteArg(text)}; \`--header\` must be NAME=VALUE`)
 }
 
-function parseGeneration(
-  values: Pick<Values<typeof DEFINITIONS>, 'text' | 'json' | 'count' | 'rate'>,
-  headers: readonly Header[],
-): Generation | undefined {
-  const { text, json, count, rate } = values
-  if (count === undefined && rate === undefined) return undefined
-  const option = count === undefined ? '--rate' : '--count'
-  if (text === undefined) throw new CliError(2, `\`${option}\` requires TEXT, the template of the records`)
-  if (json) throw new CliError(2, `\`${option}\` cannot be combined with \`--json\``)
-  const perSecond = rate === undefined ? Number.POSITIVE_INFINITY : Number(rate)
-  if (rate !== undefined && !(/^[0-9.]+$/.test(rate) && perSecond > 0)) {
-    throw new CliError(
-      2,
-      `invalid rate ${quoteArg(rate)}; \`--rate\` must be a positive number of records a second`,
-    )
-  }
-  return {
-    template: recordTemplate(text),
-    headers,
-    count: count === undefined ? Number.POSITIVE_INFINITY : integerArgument(count, '`--count`'),
-    rate: perSecond,
-  }
+function positiveNumber(text: string): number {
+  const value = /^[0-9.]+$/.test(text) ? Number(text) : Number.NaN
+  return value > 0 ? value : fail('It must be a positive number')
 }
 
-export const APPEND = command({
-  description: 'Append a record, the lines of a file or pipe, or generated records',
-  examples: [
-    'cat big.log | headwater append app-logs/web/1',
-    'headwater append app-logs/web/1 "deployed v7" --header level=info',
-    `headwater append app-logs/load '{"id":%i,"user":"%u","at":"%D"}' --count 10000 --rate 500`,
-    'headwater read a/b --json --base64 | headwater append c/d --json --base64',
-  ],
-  notes: [
-    'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
-    'A missing stream is created with the first record. With --json, a line is',
-    '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
-    'While the server of a pipe is down, its lines wait in the pipe. What was in flight is repeated, and stored once.',
-    'TEXT is a template with --count or --rate only; see `headwater help format`.',
-  ],
-  definitions: DEFINITIONS,
-  parse,
-  run,
-})
+interface AppendOptions extends TargetOptions, KeyOptions, Conditions {
+  readonly file?: string | undefined
+  readonly lines: LineOptions
+  readonly generation: Generation | undefined
+  readonly create: boolean
+  /** In milliseconds. */
+  readonly retryFor?: number | undefined
+  readonly quiet?: true | undefined
+}
 
-async function run(args: AppendArguments, context: CliContext): Promise<void> {
-  const { name, quiet, json, fencingToken, matchSeqNum, encryptionKey, generation } = args
-  const source = await openSource(args, context)
-  const waiting = new ServerWait(
-    source.isPipe ? (args.retryMs ?? PIPE_RETRY_MS) : (args.retryMs ?? 0),
-    context,
-  )
-  const appended = { records: 0, bytes: 0 }
+type Conditions = Pick<AppendConditions, 'fencingToken' | 'matchSeqNum'>
+
+async function append(
+  name: StreamName,
+  text: string | undefined,
+  options: AppendOptions,
+  context: CliContext,
+): Promise<void> {
+  const { quiet, lines, generation, fencingToken, matchSeqNum } = options
+  const key = encryptionKey(options, context)
+  const source = await openSource(text, options, context)
+  const { input } = source
+  const waiting = new ServerWait(options.retryFor ?? (source.isPipe ? PIPE_RETRY_MS : 0), context)
+  const bar = progressBar(context, 'Appending', quiet || source.isInteractive)
+  const appended = { records: 0, bytes: 0, sent: 0 }
   let first: AppendAck | undefined
   let last: AppendAck | undefined
+  const onAck = (ack: AppendAck, { records, bytes }: InputBatch) => {
+    waiting.end()
+    first ??= ack
+    last = ack
+    appended.records += records.length
+    appended.bytes += bytes
+    bar.update(appended.bytes, source.size, countText(appended.records, 'record'))
+  }
   const summary = () => {
-    if (last === undefined || first === undefined) return `Appended nothing to ${nameText(name)}`
+    if (first === undefined || last === undefined) return `Appended nothing to ${nameText(name)}`
     const end = last.end.seqNum - 1
     const range = first.start.seqNum === end ? `${end}` : `${first.start.seqNum} to ${end}`
     return `Appended ${countText(appended.records, 'record')} to ${nameText(name)}: sequence number ${range}`
   }
-  let sent = 0
-  const onUnknown = (records: number) => {
-    sent = records
+  const use = async (hw: Headwater, { server, signal }: Connected) => {
+    const stop = () => void input?.destroy()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const create = await missingCreation(hw, name, { ...options, report: context.printError })
+      const batches =
+        generation !== undefined
+          ? generatedBatches(generation, context, signal)
+          : input === undefined
+            ? singleBatch(text!, lines)
+            : lineBatches(input, lines)
+      const open = async () => {
+        await create?.()
+        return streamOf(hw, name, key)
+      }
+      // A condition makes a batch repeatable without a producer.
+      const isRepeatable = waiting.mayWait && server !== undefined && matchSeqNum === undefined
+      const onUnknown = (sent: number) => {
+        appended.sent = sent
+      }
+      const events = { open, onAck, onFailure: stop, onUnknown }
+      await appendBatches(batches, { fencingToken, matchSeqNum }, isRepeatable, events)
+    } finally {
+      bar.stop()
+      stop()
+      signal.removeEventListener('abort', stop)
+    }
+    // The input ended early. What was read is durable.
+    signal.throwIfAborted()
   }
   try {
-    await withHeadwater(
-      { ...args, mustExist: !args.create },
-      context,
-      async (hw, { signal }) => {
-        const stop = () => source.input?.close()
-        signal.addEventListener('abort', stop, { once: true })
-        const bar = progressBar(
-          quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
-          'Appending',
-        )
-        const onAck = (ack: AppendAck, { records, bytes }: InputBatch) => {
-          waiting.end()
-          first ??= ack
-          last = ack
-          appended.records += records.length
-          appended.bytes += bytes
-          bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
-        }
-        try {
-          const create = await missingCreation(hw, name, { ...args, report: context.printError })
-          const reader = new InputReader(args)
-          const batches =
-            generation !== undefined
-              ? generatedBatches(generation, context, signal)
-              : source.input === undefined
-                ? reader.single(args.text!)
-                : reader.batches(source.input, signal)
-          const open = async () => {
-            await create?.()
-            return streamOf(hw, name, encryptionKey)
-          }
-          // A condition makes a batch repeatable without a producer.
-          const isRepeatable = waiting.mayWait && args.target.kind === 'service' && matchSeqNum === undefined
-          const events = { open, onAck, onFailure: stop, onUnknown }
-          await appendBatches(batches, { fencingToken, matchSeqNum }, isRepeatable, events)
-        } finally {
-          bar.stop()
-          stop()
-          signal.removeEventListener('abort', stop)
-        }
-        // The input ended early. What was read is durable.
-        signal.throwIfAborted()
-      },
-      waiting.connection,
-    )
+    await withHeadwater(options, context, use, { mustExist: !options.create, ...waiting.connection })
   } catch (error) {
     if (last !== undefined && !quiet) context.printError(`${summary()}, before it stopped`)
-    if (sent > appended.records) {
-      const first = (appended.records + 1).toLocaleString('en-US')
-      const range = `from record ${first} to ${sent.toLocaleString('en-US')} of the input`
+    if (appended.sent > appended.records) {
+      const from = (appended.records + 1).toLocaleString('en-US')
+      const range = `from record ${from} to ${appended.sent.toLocaleString('en-US')} of the input`
       context.printError(`Whether what was sent then is stored, ${range}, is unknown`)
     }
     throw waiting.reported(error)
   }
-  if (json && first !== undefined && last !== undefined) {
+  if (lines.json !== undefined && first !== undefined && last !== undefined) {
     context.print(appendAckJson({ ...last, start: first.start }))
   }
   if (!quiet) context.printError(summary())
+}
+
+interface AppendEvents {
+  /** Opens the stream when the first batch is there: a refused line must leave no empty stream. */
+  readonly open: () => Promise<Stream>
+  /** Receives each batch in order, once it is durable. */
+  readonly onAck: (ack: AppendAck, batch: InputBatch) => void
+  /** Stops the input after a batch that failed. */
+  readonly onFailure: () => void
+  /** Receives how many records were sent in all, if some of them may be stored without an ack. */
+  readonly onUnknown: (sent: number) => void
+}
+
+/**
+ * Appends batches in order. Rejects with the first failure, after the acks before it.
+ *
+ * @param isRepeatable Whether each batch is stored once however often its request is repeated, on a server
+ *   that knows producers. Batches are appended one at a time then, otherwise several at a time.
+ */
+async function appendBatches(
+  batches: AsyncIterable<InputBatch>,
+  { fencingToken, matchSeqNum }: Conditions,
+  isRepeatable: boolean,
+  { open, onAck, onFailure, onUnknown }: AppendEvents,
+): Promise<void> {
+  let stream: Stream | undefined
+  let session: AppendSession | undefined
+  // Nobody else knows the id before the first append, and no reader sees it: a writer who knew it could store
+  // a batch in place of the next one, which would then be acknowledged as a duplicate.
+  let producer = isRepeatable
+    ? { id: `headwater-append-${idFrom(secureRandom)}`, epoch: 0, seq: 0 }
+    : undefined
+  let sent = 0
+  try {
+    try {
+      for await (const batch of batches) {
+        const { records } = batch
+        stream ??= await open()
+        const condition = matchSeqNum === undefined ? undefined : matchSeqNum + sent
+        sent += records.length
+        if (producer !== undefined) {
+          const ack = await appendOnce(stream, records, { fencingToken, producer })
+          producer = ack && { ...producer, seq: producer.seq + 1 }
+          if (ack !== undefined) onAck(ack, batch)
+        }
+        if (producer === undefined) {
+          session ??= await stream.appendSession()
+          const ticket = await session.submit(records, { fencingToken, matchSeqNum: condition })
+          ticket.ack().then((ack) => onAck(ack, batch), onFailure)
+        }
+      }
+    } finally {
+      await session?.close()
+    }
+  } catch (error) {
+    if (HeadwaterError.is(error) && error.mayHaveEffects) onUnknown(sent)
+    throw error
+  }
+}
+
+/**
+ * Appends a batch that is stored once. Resolves to undefined if it is the first one and the server takes no
+ * producer, or no further one for the stream.
+ */
+async function appendOnce(
+  stream: Stream,
+  records: readonly RecordInput[],
+  conditions: Pick<AppendConditions, 'fencingToken'> & { readonly producer: ProducerBatch },
+): Promise<AppendAck | undefined> {
+  try {
+    return await stream.append(records, conditions)
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.mayHaveEffects || conditions.producer.seq > 0) throw error
+    if (error.code === 'unsupported' || error.code === 'too_many_producers') return undefined
+    throw error
+  }
 }
 
 const PIPE_RETRY_MS = 60_000
 
 /** Waits for a server that went away, for a limited time. */
 class ServerWait {
+  readonly mayWait: boolean
   readonly #ms: number
   readonly #context: CliContext
   readonly #given = new AbortController()
   #cancel: (() => void) | undefined
 
   constructor(ms: number, context: CliContext) {
+    this.mayWait = ms > 0
     this.#ms = ms
     this.#context = context
   }
 
-  get mayWait(): boolean {
-    return this.#ms > 0
-  }
-
   /** The client repeats only what cannot be stored already, with back-off. */
-  get connection() {
-    if (this.#ms === 0) return {}
+  get connection(): UseOptions {
+    if (!this.mayWait) return {}
     return { retries: Number.POSITIVE_INFINITY, giveUp: this.#given.signal, onRetry: this.#begin }
   }
 
@@ -261,34 +322,47 @@ class ServerWait {
 
 interface Source {
   /** Undefined for the argument TEXT. */
-  readonly input: ByteSource | undefined
+  readonly input?: Readable
+  /** The size in bytes; undefined if it is not known. */
+  readonly size?: number | undefined
   readonly isInteractive: boolean
   /** Whether another program makes the lines, which would be lost with this one. */
   readonly isPipe: boolean
 }
 
+/** Reads of a file are as large as a batch. */
+const FILE_CHUNK_BYTES = 1024 * 1024
+
 async function openSource(
-  { text, file, quiet, generation }: AppendArguments,
+  text: string | undefined,
+  { file, quiet, generation }: AppendOptions,
   context: CliContext,
 ): Promise<Source> {
-  if (text !== undefined) return { input: undefined, isInteractive: generation === undefined, isPipe: false }
+  if (text !== undefined) return { isInteractive: generation === undefined, isPipe: false }
   if (file === undefined) {
-    const descriptor = context.inputDescriptor
-    const input = descriptor === undefined ? undefined : await descriptorSource(descriptor)
-    if (input !== undefined) return { input, isInteractive: false, isPipe: input.size === undefined }
-    const stream = context.input()
-    const isInteractive = stream.isTTY ?? false
+    const input = context.input()
+    const isInteractive = input.isTTY ?? false
     if (isInteractive && !quiet) context.printError('Reading lines from the terminal; end with Ctrl+D')
-    return { input: streamSource(stream), isInteractive, isPipe: !isInteractive }
+    const stats = input.fd === undefined || isInteractive ? undefined : fstatSync(input.fd)
+    const isFile = stats?.isFile() ?? false
+    return { input, size: isFile ? stats!.size : undefined, isInteractive, isPipe: !isInteractive && !isFile }
   }
+  let handle: FileHandle | undefined
   try {
-    // Opening a directory succeeds, reading it does not.
-    if ((await stat(file)).isDirectory()) throw new CliError(1, `${quotePath(file)} is a directory`)
-    return { input: await fileSource(file), isInteractive: false, isPipe: false }
+    handle = await open(file, 'r')
+    const stats = await handle.stat()
+    if (stats.isDirectory()) throw new CliError(1, `${quotePath(file)} is a directory`)
+    const input = handle.createReadStream({ highWaterMark: FILE_CHUNK_BYTES })
+    return { input, size: stats.isFile() ? stats.size : undefined, isInteractive: false, isPipe: false }
   } catch (error) {
-    if (error instanceof CliError) throw error
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') throw new CliError(1, `file ${quotePath(file)} does not exist`)
-    throw new CliError(1, `cannot read ${quotePath(file)}: ${redact(message, file)}`)
+    await handle?.close()
+    throw error instanceof CliError ? error : readError(file, error)
   }
+}
+
+/** The error of a file that cannot be read. */
+export function readError(path: string, error: unknown): CliError {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return new CliError(1, `file ${quotePath(path)} does not exist`)
+  return new CliError(1, `cannot read ${quotePath(path)}: ${redact(message, path)}`)
 }

@@ -1,64 +1,57 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { HeadwaterError } from '../../../src/index.ts'
-import { command, flag, positional } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { checkContextName, DEFAULT_CONTEXT, readContexts, writeContexts } from '../contexts.ts'
+import { readContexts, writeContexts } from '../contexts.ts'
 import { CliError, printable, quoteArg } from '../errors.ts'
-import { table } from '../output.ts'
-import {
-  parseTarget,
-  type ServiceTarget,
-  serviceTarget,
-  TARGET_DEFINITIONS,
-  withHeadwater,
-} from '../target.ts'
+import { newCommand } from '../options.ts'
+import { printTable } from '../output.ts'
+import { DEFAULT_URL, serverWith, withTarget } from '../target.ts'
 
-const { url: URL_DEFINITION } = TARGET_DEFINITIONS
+const DEFAULT_CONTEXT = 'default'
 
-export const LOGIN = command({
-  description: 'Store the URL and access token of a server as a context',
-  examples: [
-    'headwater login --url https://streams.example.com',
-    'headwater login staging --url https://staging.example.com < token.txt',
-    'headwater login local --url http://127.0.0.1:8787 --no-token',
-  ],
-  notes: [
-    'Asks for the access token, or reads it from standard input if that is not a terminal. Checks it, stores',
-    'it in a file that only you can read, and makes the context the current one.',
-  ],
-  definitions: {
-    name: positional('Name of the context. Default: default', { required: false }),
-    url: {
-      ...URL_DEFINITION,
-      description: `${URL_DEFINITION.description}. Default: HEADWATER_URL`,
-      isShared: false,
-    },
-    token: flag('The server requires no token', { default: true }),
-  },
-  parse: (values, { env }) => ({
-    name: checkContextName(values.name ?? DEFAULT_CONTEXT),
-    // Variables with tokens do not matter: the token is given for this server.
-    target: parseTarget({ url: values.url ?? (env.HEADWATER_URL || undefined) }, {}) as ServiceTarget,
-    hasToken: values.token,
-  }),
-  async run({ name, target: { url }, hasToken }, context) {
-    const before = readContexts(context.env)
-    const token = hasToken ? await readToken(url, context) : undefined
-    const target = serviceTarget(url, token)
-    await withHeadwater({ target }, context, async (hw) => {
-      try {
-        await hw.listBasins({ limit: 1 })
-      } catch (error) {
-        // The token is valid all the same.
-        if (!HeadwaterError.is(error) || error.code !== 'permission_denied') throw error
-      }
+export const loginCommand = (context: CliContext) =>
+  newCommand('login', {
+    description: 'Store the URL and access token of a server as a context',
+    examples: [
+      'headwater login --url https://streams.example.com',
+      'headwater login staging --url https://staging.example.com < token.txt',
+      'headwater login local --url http://127.0.0.1:8787 --no-token',
+    ],
+    notes: [
+      'Asks for the access token, or reads it from standard input if that is not a terminal. Checks it, stores',
+      'it in a file that only you can read, and makes the context the current one.',
+    ],
+  })
+    .argument('[NAME]', 'Name of the context. Default: default', contextName)
+    .option('--url <URL>', `URL of the server, such as ${DEFAULT_URL}. Default: HEADWATER_URL`)
+    .option('--no-token', 'The server requires no token')
+    .action(async (name = DEFAULT_CONTEXT, options) => {
+      // Variables with tokens do not matter: the token is given for this server.
+      const given = options.url ?? (context.env.HEADWATER_URL || DEFAULT_URL)
+      const { url } = serverWith(given, '`--url`', [])
+      const { contexts } = readContexts(context.env)
+      const token = options.token ? await readToken(url, context) : undefined
+      await withTarget(serverWith(url, '`--url`', [['the input', token]]), context, async (hw) => {
+        try {
+          await hw.listBasins({ limit: 1 })
+        } catch (error) {
+          // The token is valid all the same.
+          if (!HeadwaterError.is(error) || error.code !== 'permission_denied') throw error
+        }
+      })
+      const added = { [name]: { url, ...(token !== undefined && { token }) } }
+      const file = await writeContexts({ current: name, contexts: { ...contexts, ...added } }, context.env)
+      context.printError(`Logged in to ${url} as ${name}; stored in ${printable(file)}`)
     })
-    const contexts = { ...before.contexts, [name]: { url, ...(token !== undefined && { token }) } }
-    const file = await writeContexts({ current: name, contexts }, context.env)
-    context.printError(`Logged in to ${url} as ${name}; stored in ${printable(file)}`)
-  },
-})
+
+function contextName(name: string): string {
+  if (/^[\w][\w.-]{0,63}$/.test(name) && !(name in {})) return name
+  throw new CliError(
+    2,
+    'the name of a context must have 1 to 64 letters, digits, dots, hyphens and underscores',
+  )
+}
 
 /** Reads one line, which is not shown if it is typed. */
 async function readToken(url: string, context: CliContext): Promise<string> {
@@ -74,61 +67,50 @@ async function readToken(url: string, context: CliContext): Promise<string> {
   throw new CliError(2, 'no access token was given; a server without authentication needs `--no-token`')
 }
 
-export const LOGOUT = command({
-  description: 'Remove a stored context',
-  examples: ['headwater logout', 'headwater logout staging'],
-  notes: ['The token stays valid; `headwater token revoke` ends it.'],
-  definitions: {
-    name: positional('Name of the context. Default: the current one', { required: false }),
-  },
-  parse: ({ name }) => name,
-  async run(given, { env, printError }) {
-    const { current, contexts } = readContexts(env)
-    const name = given ?? current
-    if (name === undefined) throw new CliError(1, 'there is no current context; name one')
-    const { [name]: removed, ...others } = contexts
-    if (removed === undefined) throw unknownContext(name)
-    await writeContexts({ current: current === name ? undefined : current, contexts: others }, env)
-    printError(`Removed the context ${printable(name)}`)
-  },
-})
+export const logoutCommand = ({ env, printError }: CliContext) =>
+  newCommand('logout', {
+    description: 'Remove a stored context',
+    examples: ['headwater logout', 'headwater logout staging'],
+    notes: ['The token stays valid; `headwater token revoke` ends it.'],
+  })
+    .argument('[NAME]', 'Name of the context. Default: the current one')
+    .action(async (given) => {
+      const { current, contexts } = readContexts(env)
+      const name = given ?? current
+      if (name === undefined) throw new CliError(1, 'there is no current context; name one')
+      const { [name]: removed, ...others } = contexts
+      if (removed === undefined) throw unknownContext(name)
+      await writeContexts({ current: current === name ? undefined : current, contexts: others }, env)
+      printError(`Removed the context ${printable(name)}`)
+    })
 
-export const CONTEXTS = command({
-  description: 'List the contexts, or choose the current one',
-  examples: ['headwater contexts', 'headwater contexts staging'],
-  notes: ['Tokens are not shown. HEADWATER_CONTEXT and --context choose a context for some commands only.'],
-  definitions: {
-    name: positional('Context to make the current one', { required: false }),
-    json: flag('Print JSON'),
-  },
-  parse: (values) => values,
-  async run({ name, json }, { env, print, printError }) {
-    const { current, contexts } = readContexts(env)
-    if (name !== undefined) {
-      if (!Object.hasOwn(contexts, name)) throw unknownContext(name)
-      await writeContexts({ current: name, contexts }, env)
-      printError(`The current context is ${printable(name)}`)
-      return
-    }
-    const rows = Object.entries(contexts).map(([name, { url, token }]) => ({
-      name,
-      url,
-      current: name === current,
-      token: token !== undefined,
-    }))
-    if (json) print(JSON.stringify(rows))
-    else for (const line of table(rows.map(rowOf))) print(line)
-  },
-})
-
-function rowOf(row: {
-  readonly name: string
-  readonly url: string
-  readonly current: boolean
-  readonly token: boolean
-}) {
-  return [row.current ? '*' : '', row.name, row.url, row.token ? 'with token' : 'without token']
-}
+export const contextsCommand = (context: CliContext) =>
+  newCommand('contexts', {
+    description: 'List the contexts, or choose the current one',
+    examples: ['headwater contexts', 'headwater contexts staging'],
+    notes: ['Tokens are not shown. HEADWATER_CONTEXT and --context choose a context for some commands only.'],
+  })
+    .argument('[NAME]', 'Context to make the current one')
+    .option('--json', 'Print JSON')
+    .action(async (name, { json }) => {
+      const { current, contexts } = readContexts(context.env)
+      if (name !== undefined) {
+        if (!Object.hasOwn(contexts, name)) throw unknownContext(name)
+        await writeContexts({ current: name, contexts }, context.env)
+        return context.printError(`The current context is ${printable(name)}`)
+      }
+      const rows = Object.entries(contexts).map(([name, { url, token }]) => {
+        return { name, url, current: name === current, token: token !== undefined }
+      })
+      if (json) return context.print(JSON.stringify(rows))
+      const cells = rows.map((row) => [
+        row.current ? '*' : '',
+        row.name,
+        row.url,
+        row.token ? 'with token' : 'without token',
+      ])
+      printTable(cells, context)
+    })
 
 function unknownContext(name: string): CliError {
   return new CliError(1, `unknown context ${quoteArg(name)}; see \`headwater contexts\``)

@@ -1,71 +1,63 @@
-import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
+import {
+  type Basin,
+  type BasinInfo,
+  type Headwater,
+  HeadwaterError,
+  type Metric,
+  type RetentionPolicy,
+  type Stream,
+  type StreamInfo,
+} from '../../../src/index.ts'
+import { endOfUsage } from '../../../src/model/metrics.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { BASIN_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
-import { command, flag, integerArgument, positional, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
-import { table } from '../output.ts'
-import { bytesText } from '../progress.ts'
-import {
-  allStreamDetails,
-  appendRate,
-  basinDetails,
-  type Details,
-  ifKnown,
-  streamDetails,
-} from '../resource-details.ts'
-import { nameText, parseStreamName, splitName, streamOf } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
-import { retentionPeriod } from '../times.ts'
+import { LIMIT_FLAGS, targetCommand } from '../options.ts'
+import { bytesText, printTable } from '../output.ts'
+import { withHeadwater } from '../target.ts'
+import { integer, nameText, retentionPeriod, splitName, streamName, streamOf } from '../values.ts'
 
 /** Basins or streams whose details are requested at a time. */
 const DETAILS_MAX = 8
 
-/** Lists basins or streams: one name a line. */
-export const LS = command({
-  description: 'List basins, or the streams of a basin',
-  examples: ['headwater ls', 'headwater ls app-logs', 'headwater ls -l app-logs/web/'],
-  notes: [
-    'What the server does not know or the token does not permit is -. `headwater info` tells more of a stream.',
-  ],
-  definitions: {
-    name: positional('BASIN, or BASIN/PREFIX. Default: list basins', { required: false }),
-    prefix: withValue('PREFIX', 'Only names with this prefix'),
-    limit: withValue('N', 'At most this many names', { alias: 'n' }),
-    'start-after': withValue('NAME', 'Only names after this one'),
-    long: flag('Also print sizes and last writes', { alias: 'l' }),
-    json: flag('Print each basin or stream as a JSON object on a line'),
-    ...TARGET_DEFINITIONS,
-  },
-  parse(values, { env }) {
-    const { name, prefix, long, json } = values
-    const { basin, rest } = name === undefined ? {} : splitName(name, env)
-    if (rest !== undefined && prefix !== undefined) {
-      throw new CliError(2, '`--prefix` cannot be combined with BASIN/PREFIX')
-    }
-    if (long && json) throw new CliError(2, '`--long` cannot be combined with `--json`')
-    const start = rest ?? prefix ?? ''
-    const problem =
-      basin === undefined ? basinPrefixProblem(start, 'prefix') : streamPrefixProblem(start, 'prefix')
-    if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
-    const limit =
-      values.limit === undefined ? Number.POSITIVE_INFINITY : integerArgument(values.limit, '`--limit`')
-    const query = { prefix: start, startAfter: values['start-after'] ?? '' }
-    return { basin, query, limit, long, json, target: parseTarget(values, env) }
-  },
-  run: (args, context) =>
-    withHeadwater(args, context, async (hw) => {
-      const { basin, query, limit, long, json } = args
-      const items: AsyncIterable<BasinInfo | StreamInfo> =
-        basin === undefined ? hw.listAllBasins(query) : hw.basin(basin).listAllStreams(query)
-      if (long) return listLong(hw, basin, firstOf(items, limit), context)
-      for await (const item of firstOf(items, limit)) {
-        if (json) context.print('state' in item ? BASIN_INFO.text(item) : STREAM_INFO.text(item))
-        else context.print(printable(item.name))
+export const lsCommand = (context: CliContext) =>
+  targetCommand('ls', {
+    description: 'List basins, or the streams of a basin',
+    exclusive: [['long', 'json']],
+    examples: ['headwater ls', 'headwater ls app-logs', 'headwater ls -l app-logs/web/'],
+    notes: [
+      'What the server does not know or the token does not permit is -. `headwater info` tells more of a stream.',
+    ],
+  })
+    .argument('[NAME]', 'BASIN, or BASIN/PREFIX. Default: list basins', splitName(context))
+    .option('--prefix <PREFIX>', 'Only names with this prefix')
+    .option(LIMIT_FLAGS, 'At most this many names', integer())
+    .option('--start-after <NAME>', 'Only names after this one')
+    .option('-l, --long', 'Also print sizes and last writes')
+    .option('--json', 'Print each basin or stream as a JSON object on a line')
+    .action((name, options) => {
+      const { prefix, limit = Infinity, startAfter = '', long, json } = options
+      const { basin, rest } = name ?? {}
+      if (rest !== undefined && prefix !== undefined) {
+        throw new CliError(2, '`--prefix` cannot be combined with BASIN/PREFIX')
       }
-    }),
-})
+      const query = { prefix: rest ?? prefix ?? '', startAfter }
+      const prefixProblem = basin === undefined ? basinPrefixProblem : streamPrefixProblem
+      const problem = prefixProblem(query.prefix, 'prefix')
+      if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
+      return withHeadwater(options, context, async (hw) => {
+        const all: AsyncIterable<BasinInfo | StreamInfo> =
+          basin === undefined ? hw.listAllBasins(query) : hw.basin(basin).listAllStreams(query)
+        const items = firstOf(all, limit)
+        if (long) return listLong(hw, basin, items, context)
+        for await (const item of items) {
+          if (json) context.print('state' in item ? BASIN_INFO.text(item) : STREAM_INFO.text(item))
+          else context.print(printable(item.name))
+        }
+      })
+    })
 
 async function* firstOf<Item>(items: AsyncIterable<Item>, limit: number): AsyncGenerator<Item> {
   let left = limit
@@ -85,14 +77,14 @@ async function listLong(
   { clock, print }: CliContext,
 ): Promise<void> {
   const waiting: Promise<string>[] = []
-  print(headings(basin === undefined))
+  const [state, number, last] =
+    basin === undefined ? ['STATE', 'BYTES', 'RETENTION'] : ['CIPHER', 'RECORDS', 'LAST WRITE']
+  print(longLine('CREATED', state, number, last, 'NAME'))
   for await (const item of items) {
-    const now = clock.now()
-    const details =
-      basin === undefined
-        ? basinDetails(hw.basin(item.name), now)
-        : streamDetails(streamOf(hw, { basin, stream: item.name }))
-    const line = details.then((known) => longLine(item, known))
+    const line =
+      'state' in item
+        ? basinLine(item, hw.basin(item.name), clock.now())
+        : streamLine(item, streamOf(hw, { basin: basin!, stream: item.name }))
     // Reported when it is awaited.
     line.catch(() => {})
     waiting.push(line)
@@ -101,124 +93,187 @@ async function listLong(
   for (const line of waiting) print(await line)
 }
 
-/** The widths of the columns before the name. */
-const TIME_WIDTH = 24
-const STATE_WIDTH = 11
-const NUMBER_WIDTH = 11
-
-function headings(isOfBasins: boolean): string {
-  const number = isOfBasins ? 'BYTES' : 'RECORDS'
-  const last = isOfBasins ? 'RETENTION' : 'LAST WRITE'
-  return longRow(['CREATED', isOfBasins ? 'STATE' : 'CIPHER', number, last, 'NAME'])
+async function basinLine({ name, state, createdAt }: BasinInfo, basin: Basin, now: number): Promise<string> {
+  const [config, metrics] = await Promise.all([
+    ifKnown(basin.config()),
+    ifKnown(basin.metrics(storageAt(now))),
+  ])
+  const bytes = lastValue(metrics)
+  const retention = config?.defaultStreamConfig.retentionPolicy
+  return longLine(
+    timeText(createdAt),
+    state,
+    bytes === undefined ? '-' : bytesText(bytes),
+    retention === undefined ? '-' : retentionPeriod(retention),
+    printable(name),
+  )
 }
 
-function longLine(item: BasinInfo | StreamInfo, { records, bytes, retention, lastWrite }: Details): string {
-  const isBasin = 'state' in item
-  const number = isBasin ? bytes !== undefined && bytesText(bytes) : records?.toLocaleString('en-US')
-  const last = isBasin
-    ? retention && retentionPeriod(retention)
-    : lastWrite !== undefined && timeText(lastWrite)
-  return longRow([timeText(item.createdAt), stateOf(item), number || '-', last || '-', printable(item.name)])
+async function streamLine(info: StreamInfo, stream: Stream): Promise<string> {
+  const { records, lastWrite } = await streamDetails(stream)
+  return longLine(
+    timeText(info.createdAt),
+    info.deletedAt === null ? (info.cipher ?? 'plain') : 'deleting',
+    records?.toLocaleString('en-US') ?? '-',
+    lastWrite === undefined ? '-' : timeText(lastWrite),
+    printable(info.name),
+  )
 }
 
-function longRow([created, state, number, last, name]: readonly [string, string, string, string, string]) {
-  return [
-    created.padEnd(TIME_WIDTH),
-    state.padEnd(STATE_WIDTH),
-    number.padStart(NUMBER_WIDTH),
-    last.padEnd(TIME_WIDTH),
-    name,
-  ].join('  ')
+function longLine(created: string, state: string, number: string, last: string, name: string): string {
+  return [created.padEnd(24), state.padEnd(11), number.padStart(11), last.padEnd(24), name].join('  ')
 }
 
-function stateOf(item: BasinInfo | StreamInfo): string {
-  if ('state' in item) return item.state
-  return item.deletedAt === null ? (item.cipher ?? 'plain') : 'deleting'
+/** The known facts about a stream. A member that is not known is undefined. */
+interface StreamDetails {
+  readonly firstSeqNum: number | undefined
+  readonly nextSeqNum: number | undefined
+  /** Records between both, commands included. */
+  readonly records: number | undefined
+  /** The timestamp of the last record, in milliseconds since the Unix epoch. */
+  readonly lastWrite: number | undefined
 }
 
-/** Prints what is known about a stream. What is not known is left out. */
-export const INFO = command({
-  description: 'Print the records, size, retention and last write of a stream',
-  examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
-  notes: [
-    'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by',
-    'the timestamps of the records. What the server does not know or the token does not permit is left out,',
-    'and so is what needs the key of an encrypted stream.',
-  ],
-  definitions: {
-    stream: positional('BASIN/STREAM'),
-    json: flag('Print JSON'),
-    ...TARGET_DEFINITIONS,
-  },
-  parse: (values, { env }) => ({
-    name: parseStreamName(values.stream, env),
-    json: values.json,
-    target: parseTarget(values, env),
-  }),
-  run: ({ name, json, target }, context) =>
-    withHeadwater({ target }, context, async (hw) => {
-      const stream = streamOf(hw, name)
-      // Reports a missing stream.
-      await stream.checkTail()
-      const now = context.clock.now()
-      const [details, rate, listed] = await Promise.all([
-        allStreamDetails(stream, now),
-        appendRate(stream, now),
-        ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
-      ])
-      const info = listed?.items.find((item) => item.name === name.stream)
-      if (json) context.print(JSON.stringify(infoForm(nameText(name), { ...details, rate }, info)))
-      else for (const line of table(infoRows(nameText(name), { ...details, rate }, info))) context.print(line)
-    }),
-})
-
-interface RatedDetails extends Details {
-  /** Records per second. */
-  readonly rate: number | undefined
-}
-
-function infoForm(
-  name: string,
-  { retention, lastWrite, ...details }: RatedDetails,
-  info: StreamInfo | undefined,
-) {
+/** Resolves to what a request for the first record tells: it has the tail, too. */
+export async function streamDetails(stream: Stream): Promise<StreamDetails> {
+  const first = await ifKnown(stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes' }))
+  const tail = first?.tail ?? (await ifKnown(stream.checkTail()))
+  const nextSeqNum = tail?.seqNum
+  const firstSeqNum = first === undefined ? undefined : (first.records[0]?.seqNum ?? nextSeqNum)
+  const isKnown = firstSeqNum !== undefined && nextSeqNum !== undefined
   return {
-    name,
-    records: details.records,
-    bytes: details.bytes,
-    first_seq_num: details.firstSeqNum,
-    next_seq_num: details.nextSeqNum,
-    last_write: lastWrite,
-    records_per_second: details.rate,
-    retention_secs:
-      retention === undefined ? undefined : retention === 'infinite' ? null : retention.ageSeconds,
-    created_at: info === undefined ? undefined : timeText(info.createdAt),
-    cipher: info?.cipher,
+    firstSeqNum,
+    nextSeqNum,
+    records: isKnown ? nextSeqNum - firstSeqNum : undefined,
+    lastWrite: tail === undefined || tail.seqNum === 0 ? undefined : tail.timestamp,
   }
 }
 
-/** Formats a number of bytes exactly, and a larger one also in its unit. */
-function bytesRow(bytes: number): string {
-  return `${bytes.toLocaleString('en-US')}${bytes < 1024 ? '' : ` (${bytesText(bytes)})`}`
+/** Codes of errors that say that the caller cannot know something, and not that a request failed. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  'permission_denied',
+  'unsupported',
+  'invalid',
+  // Other servers have no usage of basins whose names are short.
+  'bad_path',
+  'not_found',
+  'encryption_key_invalid',
+  'decryption_failed',
+  'basin_not_found',
+  'basin_deletion_pending',
+  'stream_not_found',
+  'stream_deletion_pending',
+  'stream_deleted',
+])
+
+/** Resolves to undefined if the caller cannot know the value. */
+async function ifKnown<Value>(value: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await value
+  } catch (error) {
+    if (HeadwaterError.is(error) && UNKNOWN.has(error.code)) return undefined
+    throw error
+  }
 }
 
-function rateText(rate: number): string {
-  return rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 2 : 0 })
+function storageAt(now: number) {
+  const end = endOfUsage(now) * 1000
+  return { set: 'storage', start: end - 60_000, end } as const
 }
 
-function infoRows(name: string, details: RatedDetails, info: StreamInfo | undefined): string[][] {
-  const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, rate, retention } = details
-  const rows = [
-    ['stream', name],
-    ['records', records?.toLocaleString('en-US')],
-    ['bytes', bytes === undefined ? undefined : bytesRow(bytes)],
-    ['first sequence number', firstSeqNum],
-    ['next sequence number', nextSeqNum],
-    ['last write', lastWrite === undefined ? undefined : timeText(lastWrite)],
-    ['rate', rate === undefined ? undefined : `${rateText(rate)} records/s in the last minute`],
-    ['retention', retention === undefined ? undefined : retentionPeriod(retention)],
-    ['created at', info === undefined ? undefined : timeText(info.createdAt)],
-    ['cipher', info?.cipher ?? undefined],
-  ] as const
-  return rows.flatMap(([label, value]) => (value === undefined ? [] : [[label, String(value)]]))
+function lastValue(metrics: readonly Metric[] | undefined): number | undefined {
+  const gauge = metrics?.find(({ kind }) => kind === 'gauge')
+  return gauge?.kind === 'gauge' ? gauge.values.at(-1)?.[1] : undefined
+}
+
+const RATE_SECONDS = 60
+
+/** The records per second in the last minute, by their timestamps; undefined if it is not known. */
+async function appendRate(stream: Stream, tail: number, now: number): Promise<number | undefined> {
+  const query = { timestamp: Math.max(0, now - RATE_SECONDS * 1000), count: 1, clamp: true }
+  const recent = await ifKnown(stream.readBatch(query, { as: 'bytes' }))
+  // A record may have been appended between both requests.
+  return recent && Math.max(0, tail - (recent.records[0]?.seqNum ?? tail)) / RATE_SECONDS
+}
+
+export const infoCommand = (context: CliContext) =>
+  targetCommand('info', {
+    description: 'Print the records, size, retention and last write of a stream',
+    examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
+    notes: [
+      'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by',
+      'the timestamps of the records. What the server does not know or the token does not permit is left out,',
+      'and so is what needs the key of an encrypted stream.',
+    ],
+  })
+    .argument('<STREAM>', 'BASIN/STREAM', streamName(context))
+    .option('--json', 'Print JSON')
+    .action((name, options) =>
+      withHeadwater(options, context, async (hw) => {
+        const stream = streamOf(hw, name)
+        // Reports a missing stream.
+        const { seqNum: tail } = await stream.checkTail()
+        const now = context.clock.now()
+        const [details, config, metrics, rate, listed] = await Promise.all([
+          streamDetails(stream),
+          ifKnown(stream.config()),
+          ifKnown(stream.metrics(storageAt(now))),
+          appendRate(stream, tail, now),
+          ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
+        ])
+        const info = listed?.items.find((item) => item.name === name.stream)
+        const retention = config?.retentionPolicy
+        const facts = factsOf(nameText(name), {
+          ...details,
+          bytes: lastValue(metrics),
+          rate,
+          retention,
+          info,
+        })
+        if (options.json) {
+          // Members that are undefined are left out.
+          const form = Object.fromEntries(facts.map(([, member, value]) => [member, value]))
+          return context.print(JSON.stringify(form))
+        }
+        const rows = facts.map(([label, , value, text = value]) => [label, text])
+        printTable(
+          rows.filter((row) => row[1] != null).map((row) => row.map(String)),
+          context,
+        )
+      }),
+    )
+
+interface KnownInfo extends StreamDetails {
+  /** Metered bytes. */
+  readonly bytes: number | undefined
+  /** Records per second. */
+  readonly rate: number | undefined
+  readonly retention: RetentionPolicy | undefined
+  readonly info: StreamInfo | undefined
+}
+
+/** A label, a member of the JSON, its value, and the text for people if that is another one. */
+type Fact = readonly [label: string, member: string, value: unknown, text?: string | undefined]
+
+function factsOf(name: string, { bytes, rate, retention, info, ...known }: KnownInfo): Fact[] {
+  const { records, lastWrite } = known
+  const inUnit = bytes === undefined || bytes < 1024 ? '' : ` (${bytesText(bytes)})`
+  const rateText = rate?.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 2 : 0 })
+  return [
+    ['stream', 'name', name],
+    ['records', 'records', records, records?.toLocaleString('en-US')],
+    ['bytes', 'bytes', bytes, bytes === undefined ? undefined : `${bytes.toLocaleString('en-US')}${inUnit}`],
+    ['first sequence number', 'first_seq_num', known.firstSeqNum],
+    ['next sequence number', 'next_seq_num', known.nextSeqNum],
+    ['last write', 'last_write', lastWrite, lastWrite === undefined ? undefined : timeText(lastWrite)],
+    ['rate', 'records_per_second', rate, rateText && `${rateText} records/s in the last minute`],
+    [
+      'retention',
+      'retention_secs',
+      retention === 'infinite' ? null : retention?.ageSeconds,
+      retention && retentionPeriod(retention),
+    ],
+    ['created at', 'created_at', info && timeText(info.createdAt)],
+    ['cipher', 'cipher', info?.cipher],
+  ]
 }

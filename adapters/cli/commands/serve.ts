@@ -3,8 +3,9 @@ import { isIP } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
+import { type CommandUnknownOpts, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
-import type { Engine, RetentionPolicy } from '../../../src/index.ts'
+import type { Engine } from '../../../src/index.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import { isOrigin } from '../../http/cors.ts'
@@ -12,215 +13,173 @@ import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { command, flag, type Values, withValue } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
-import { type LogFormat, withRequestLog } from '../request-log.ts'
-import {
-  checkRootToken,
-  establishRootToken,
-  type GivenRootToken,
-  givenRootToken,
-  ROOT_TOKEN_VARIABLE,
-  welcome,
-} from '../root-token.ts'
+import { newCommand } from '../options.ts'
+import { withRequestLog } from '../request-log.ts'
 import { SignIn } from '../sign-in.ts'
-import {
-  describeStorage,
-  openEngine,
-  STORAGE_DEFINITIONS,
-  type StorageLocation,
-  storageLocation,
-} from '../storage-location.ts'
-import { parseRetention } from '../times.ts'
+import { directoryAt, openEngine, type StorageLocation, storageLocation } from '../storage.ts'
+import { ROOT_TOKEN_VARIABLE } from '../target.ts'
+import { fail, integer, nonEmpty, retention } from '../values.ts'
+import { establishRootToken, givenRootToken, welcome } from '../welcome.ts'
 
 const DEFAULT_DIRECTORY = './data'
+const LOG_FORMATS = ['text', 'json'] as const
 
-const SERVE_DEFINITIONS = {
-  port: withValue('PORT', 'TCP port; 0 selects a free one', { default: '8787', hasVariable: true }),
-  host: withValue('HOST', 'Address to listen on', { default: '127.0.0.1', hasVariable: true }),
-  storage: {
-    ...STORAGE_DEFINITIONS.storage,
-    description: `${STORAGE_DEFINITIONS.storage.description}. Default: ${DEFAULT_DIRECTORY}`,
-  },
-  dir: STORAGE_DEFINITIONS.dir,
-  auth: flag('Disable authentication: anyone who can connect has full access', {
-    default: true,
-    hasVariable: true,
-  }),
-  'allow-origin': withValue(
-    'ORIGINS',
-    'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or ' +
-      'none with --no-auth',
-    { hasVariable: true },
-  ),
-  'allowed-host': withValue(
-    'HOST',
-    'Name besides localhost and IP addresses that clients use for the server; may be repeated. ' +
-      'Default: any, or none with --no-auth on a loopback address',
-    { isRepeated: true, hasVariable: true },
-  ),
-  'root-token': withValue('TOKEN', 'Set the root token; see below'),
-  'tls-cert': withValue('FILE', 'File with the TLS certificate and its chain, in PEM: serves https', {
-    hasVariable: true,
-  }),
-  'tls-key': withValue('FILE', 'File with the private key of the certificate, in PEM', { hasVariable: true }),
-  log: withValue('FORMAT', 'Log each request on a line of standard output', {
-    choices: ['text', 'json'],
-    hasVariable: true,
-  }),
-  retention: withValue(
-    'DURATION',
-    'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
-    { hasVariable: true },
-  ),
-  'durable-streams-basin': withValue('BASIN', 'Basin that is served by the Durable Streams protocol', {
-    default: 'durable-streams',
-    hasVariable: true,
-  }),
-  'durable-streams-path': withValue('PATH', 'Path below which each path is a stream of that protocol', {
-    default: '/v1/stream',
-    hasVariable: true,
-  }),
-  'long-poll': withValue('SECONDS', 'How long a long poll of that protocol waits, at most 60. Default: 30', {
-    hasVariable: true,
-  }),
-  'public-metrics': flag('Serve /metrics, for Prometheus, without an access token', { hasVariable: true }),
-} as const
+export const serveCommand = (context: CliContext) =>
+  serveOptions()
+    .hook('preAction', (command) => setFromVariables(command, context.env))
+    .action((options) => {
+      const { auth, rootToken, tlsCert, tlsKey } = options
+      if (!auth && rootToken !== undefined) {
+        throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
+      }
+      if (!tlsCert !== !tlsKey) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
+      const location = storageLocation(options) ?? directoryAt(DEFAULT_DIRECTORY)
+      return serve(options, location, context)
+    })
 
-const SERVE_NOTES = [
-  'Every request needs an access token unless --no-auth is given. The first start on a storage creates',
-  'the root token, which has every permission, and prints it once. --root-token or the environment',
-  'variable HEADWATER_ROOT_TOKEN sets it instead and replaces an earlier one: 16 to 1,024 visible ASCII',
-  'characters. Prefer the variable: other users of the machine can see options in the process list.',
-  'Every other option can be set by a variable, too: HEADWATER_ and its name in upper case, such as',
-  'HEADWATER_PORT=9000, HEADWATER_TLS_CERT=cert.pem or HEADWATER_NO_AUTH=true. Options win.',
-  '--retention applies to streams that requests create without one, in basins without a default. Existing',
-  'streams keep theirs.',
-  'Log lines have the time, method, path, basin, status and duration of a request, and no secrets. With',
-  '--log json, standard output has only log lines.',
-]
-
-interface ServeArguments {
-  readonly port: number
-  readonly host: string
-  readonly location: StorageLocation
-  readonly auth: boolean
-  /** The option `cors` of the handler; undefined is its default. */
-  readonly allowedOrigins: true | readonly string[] | undefined
-  /** The option `allowedHosts` of the handler. */
-  readonly allowedHosts: readonly string[] | undefined
-  readonly rootToken: string | undefined
-  /** The files of certificate and key. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined
-  readonly log: LogFormat | undefined
-  /** The retention of what requests create without one; undefined is the default of the handler. */
-  readonly retention: RetentionPolicy | undefined
-  readonly publicMetrics: boolean
-  readonly durableStreams: {
-    readonly basin: string
-    readonly path: string
-    readonly longPollMs: number | undefined
-  }
-}
-
-function parse(parsed: Values<typeof SERVE_DEFINITIONS>, { env }: CliContext): ServeArguments {
-  const { port, host, auth, log, retention, 'allow-origin': origins, 'root-token': rootToken } = parsed
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-    throw new CliError(2, `invalid port ${quoteArg(port)}; \`--port\` must be a number from 0 to 65535`)
-  }
-  if (host === '') throw new CliError(2, '`--host` must not be empty')
-  const { dir, storage = dir === undefined ? env.HEADWATER_STORAGE || undefined : undefined } = parsed
-  const location = storageLocation({ dir, storage }) ?? { kind: 'directory', path: DEFAULT_DIRECTORY }
-  if (!auth && rootToken !== undefined) {
-    throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
-  }
-  const { 'durable-streams-basin': basin, 'durable-streams-path': path } = parsed
-  if (basinNameProblem(basin) !== undefined) {
-    throw new CliError(
-      2,
-      `invalid basin ${quoteArg(basin)}; \`--durable-streams-basin\` must be a basin name`,
+function serveOptions() {
+  return newCommand('serve', HELP)
+    .option('--port <PORT>', 'TCP port; 0 selects a free one', integer(0, 65_535), 8787)
+    .option('--host <HOST>', 'Address to listen on', nonEmpty, '127.0.0.1')
+    .option(
+      '--storage <STORAGE>',
+      'Storage: memory, a directory such as ./data, sqlite:FILE, or postgres://HOST/DATABASE. ' +
+        `Default: ${DEFAULT_DIRECTORY}`,
     )
-  }
-  if (!/^\/[\w./~-]*[\w.~-]\/?$/.test(path)) {
-    throw new CliError(
-      2,
-      `invalid path ${quoteArg(path)}; \`--durable-streams-path\` must be like /v1/stream`,
+    .option('--dir <DIRECTORY>', 'Same as --storage, for a directory')
+    .option('--no-auth', 'Disable authentication: anyone who can connect has full access')
+    .option(
+      '--allow-origin <ORIGINS>',
+      'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or ' +
+        'none with --no-auth',
+      origins,
     )
-  }
-  const { 'long-poll': longPoll } = parsed
-  if (longPoll !== undefined && !(/^\d{1,2}(\.\d{1,3})?$/.test(longPoll) && Number(longPoll) <= 60)) {
-    throw new CliError(2, `invalid time ${quoteArg(longPoll)}; \`--long-poll\` must be seconds from 0 to 60`)
-  }
-  const { 'tls-cert': cert, 'tls-key': key } = parsed
-  if (!cert !== !key) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
-  return {
-    port: Number(port),
-    host,
-    location,
-    auth,
-    allowedOrigins: origins === undefined ? undefined : parseOrigins(origins),
-    allowedHosts: listOf(
-      parsed['allowed-host'],
-      'allowed-host',
-      isHostName,
-      'the name of a host without a port',
-    ),
-    rootToken,
-    tls: cert && key ? { cert, key } : undefined,
-    log,
-    retention: retention === undefined ? undefined : parseRetention(retention),
-    publicMetrics: parsed['public-metrics'],
-    durableStreams: {
-      basin,
-      path,
-      longPollMs: longPoll === undefined ? undefined : 1_000 * Number(longPoll),
-    },
-  }
+    .option(
+      '--allowed-host <HOST>',
+      'Name besides localhost and IP addresses that clients use for the server; may be repeated. ' +
+        'Default: any, or none with --no-auth on a loopback address',
+      hosts,
+    )
+    .option('--root-token <TOKEN>', 'Set the root token; see below')
+    .option('--tls-cert <FILE>', 'File with the TLS certificate and its chain, in PEM: serves https')
+    .option('--tls-key <FILE>', 'File with the private key of the certificate, in PEM')
+    .addOption(
+      new Option('--log <FORMAT>', 'Log each request on a line of standard output').choices(LOG_FORMATS),
+    )
+    .option(
+      '--retention <DURATION>',
+      'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
+      retention,
+    )
+    .option(
+      '--durable-streams-basin <BASIN>',
+      'Basin that is served by the Durable Streams protocol',
+      basinName,
+      'durable-streams',
+    )
+    .option(
+      '--durable-streams-path <PATH>',
+      'Path below which each path is a stream of that protocol',
+      streamsPath,
+      '/v1/stream',
+    )
+    .option(
+      '--long-poll <SECONDS>',
+      'How long a long poll of that protocol waits, at most 60. Default: 30',
+      seconds,
+    )
+    .option('--public-metrics', 'Serve /metrics, for Prometheus, without an access token')
 }
 
-function isHostName(text: string): boolean {
-  return /^[a-z0-9_.-]+$/i.test(text)
+const HELP = {
+  description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
+  exclusive: [['storage', 'dir']],
+  examples: [
+    'headwater serve',
+    'headwater serve --storage ./data --port 9000 --retention 30d --log text',
+    'headwater serve --no-auth --storage memory',
+  ],
+  notes: [
+    'Every request needs an access token unless --no-auth is given. The first start on a storage creates',
+    'the root token, which has every permission, and prints it once. --root-token or the environment',
+    'variable HEADWATER_ROOT_TOKEN sets it instead and replaces an earlier one: 16 to 1,024 visible ASCII',
+    'characters. Prefer the variable: other users of the machine can see options in the process list.',
+    'Every other option can be set by a variable, too: HEADWATER_ and its name in upper case, such as',
+    'HEADWATER_PORT=9000, HEADWATER_TLS_CERT=cert.pem or HEADWATER_NO_AUTH=true. Options win.',
+    '--retention applies to streams that requests create without one, in basins without a default. Existing',
+    'streams keep theirs.',
+    'Log lines have the time, method, path, basin, status and duration of a request, and no secrets. With',
+    '--log json, standard output has only log lines.',
+  ],
 }
 
-/** Returns the values of an option that may be repeated; in a variable they are separated by commas. */
-function listOf(
-  values: readonly string[],
-  option: string,
-  isValid: (value: string) => boolean,
-  rule: string,
-): readonly string[] | undefined {
-  const all = values.flatMap((value) => value.split(','))
-  const wrong = all.find((value) => !isValid(value))
-  if (wrong !== undefined)
-    throw new CliError(2, `invalid value ${quoteArg(wrong)} of \`--${option}\`; it must be ${rule}`)
-  const twice = all.find((value, index) => all.indexOf(value) < index)
-  if (twice !== undefined) throw new CliError(2, `\`--${option}\` names ${quoteArg(twice)} twice`)
-  return all.length === 0 ? undefined : all
-}
+type ServeOptions = ReturnType<ReturnType<typeof serveOptions>['opts']>
 
-function parseOrigins(text: string): true | readonly string[] {
+function origins(text: string): true | readonly string[] {
   if (text === '*') return true
-  const origins = text.split(',')
-  const wrong = origins.find((origin) => !isOrigin(origin))
-  if (wrong === undefined) return origins
-  throw new CliError(
-    2,
-    `invalid origin ${quoteArg(wrong)}; \`--allow-origin\` must list origins such as ` +
-      'http://localhost:3000, or be *',
-  )
+  const all = text.split(',')
+  return all.every(isOrigin) ? all : fail('It must list origins such as http://localhost:3000, or be *')
 }
 
-/** `headwater serve`: serves until a signal, and resolves when everything is closed. */
-async function serveCommand(args: ServeArguments, context: CliContext): Promise<void> {
+/** The option may be repeated; in its variable, commas separate names. */
+function hosts(text: string, before: readonly string[] | undefined): readonly string[] {
+  const all = [...(before ?? []), ...text.split(',')]
+  if (!all.every((host) => /^[a-z0-9_.-]+$/i.test(host))) fail('It must be the name of a host without a port')
+  return all
+}
+
+function basinName(text: string): string {
+  return basinNameProblem(text) === undefined ? text : fail('It must be the name of a basin')
+}
+
+function streamsPath(text: string): string {
+  return /^\/[\w./~-]*[\w.~-]\/?$/.test(text) ? text : fail('It must be a path such as /v1/stream')
+}
+
+function seconds(text: string): number {
+  const value = /^\d{1,2}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
+  return value <= 60 ? value : fail('It must be a number of seconds from 0 to 60')
+}
+
+/**
+ * Sets options that are not given from variables such as `HEADWATER_TLS_CERT` and `HEADWATER_NO_AUTH`. An
+ * empty one counts as unset. Commander has this, too, but any value of a flag, even `false`, would turn it on.
+ */
+function setFromVariables(command: CommandUnknownOpts, env: CliContext['env']): void {
+  for (const option of command.options) {
+    const name = option.attributeName()
+    const variable = `HEADWATER_${option.long!.slice(2).toUpperCase().replaceAll('-', '_')}`
+    const text = env[variable]
+    // The root token has rules of its own, and a directory has one variable.
+    const isOther = name === 'rootToken' || name === 'dir' || (name === 'storage' && command.opts().dir)
+    if (!text || isOther || command.getOptionValueSource(name) === 'cli') continue
+    try {
+      command.setOptionValueWithSource(name, parsed(option, text), 'env')
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error
+      throw new CliError(2, `invalid value ${quoteArg(text)} of ${variable}. ${error.message}`)
+    }
+  }
+}
+
+function parsed(option: Option, text: string): unknown {
+  if (option.required) return option.parseArg?.(text, undefined as never) ?? text
+  if (text !== 'true' && text !== 'false') fail('It must be `true` or `false`')
+  return (text === 'true') !== option.negate
+}
+
+/** Serves until a signal, and resolves when everything is closed. */
+async function serve(options: ServeOptions, location: StorageLocation, context: CliContext): Promise<void> {
+  const { auth, host, log, tlsCert, tlsKey } = options
   const onError = (error: unknown) => context.printError(describeError(error))
-  const given = givenRootToken(args.rootToken, context.env)
-  if (args.auth && given !== undefined) checkRootToken(given)
-  const tls = args.tls && (await readIdentity(args.tls))
+  const given = auth ? givenRootToken(options.rootToken, context.env) : undefined
+  const tls = tlsCert && tlsKey ? await readIdentity(tlsCert, tlsKey) : undefined
   // Standard output is for log lines that a program can parse.
-  const print = args.log === 'json' ? context.printError : context.print
-  const created = await missingDirectories(args.location)
-  const hw = await openEngine(args, context, onError)
+  const print = log === 'json' ? context.printError : context.print
+  const created = await missingDirectories(location)
+  const hw = await openEngine(location, context, onError)
   const signIn = new SignIn(hw, context.clock)
   const stop = stopSignal(context)
   let admitRequests!: () => void
@@ -230,18 +189,22 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   let server: DrainableServer | undefined
   try {
     // The port comes first, because a start that fails must not replace the token. Requests wait for it.
-    server = await listen(hw, { ...args, tls, signIn }, rootTokenInForce, onError, context)
-    const access = args.auth ? await establishRootToken(hw, given) : 'open'
+    server = await listen(hw, options, { tls, signIn, rootTokenInForce, onError }, context)
+    const access = auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
-    const storage = `${describeStorage(args.location)}${created}`
-    const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
-    const node = process.versions.node
     // Output that is kept has no link, except beside a new root token.
     const isOffered = access !== 'open' && (access.source === 'new' || context.output().isTTY === true)
-    const code = isOffered ? signIn.offer() : undefined
-    for (const line of welcome({ url: server.url, host: args.host, storage, retention, access, node, code }))
-      print(line)
-    for (const line of warnings(args, given)) context.printError(line)
+    const lines = welcome({
+      url: server.url,
+      host,
+      storage: `${location.text}${created}`,
+      retention: options.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy,
+      access,
+      node: process.versions.node,
+      code: isOffered ? signIn.offer() : undefined,
+    })
+    for (const line of lines) print(line)
+    for (const line of auth ? [] : openAccessWarnings(host, context.env)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
     }
@@ -257,15 +220,11 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
 }
 
 /** Says what opening a directory will create: a mistyped path should not go unnoticed. */
-async function missingDirectories(location: StorageLocation): Promise<string> {
-  if (location.kind !== 'directory') return ''
-  const isMissing = (path: string) =>
-    stat(path).then(
-      () => false,
-      () => true,
-    )
-  if (!(await isMissing(location.path))) return ''
-  return (await isMissing(dirname(resolve(location.path)))) ? ' (created, with its parents)' : ' (created)'
+async function missingDirectories({ kind, path }: StorageLocation): Promise<string> {
+  if (kind !== 'directory' || path === undefined) return ''
+  const exists = (path: string) => stat(path).then(Boolean, () => false)
+  if (await exists(path)) return ''
+  return (await exists(dirname(resolve(path)))) ? ' (created)' : ' (created, with its parents)'
 }
 
 interface DrainableServer extends Pick<NodeServer, 'close' | 'url'> {
@@ -286,19 +245,11 @@ async function closeAll(server: DrainableServer | undefined, hw: Engine): Promis
   await Promise.all([closed, closeEngine()])
 }
 
-function warnings({ auth, host }: ServeArguments, given: GivenRootToken | undefined): string[] {
-  if (auth) return []
-  const lines: string[] = []
-  if (!isLoopback(host)) {
-    lines.push(`Warning: --no-auth on ${printable(host)}: anyone who can reach it has full access`)
-  }
-  if (given !== undefined) lines.push(`Warning: ${ROOT_TOKEN_VARIABLE} is ignored because of --no-auth`)
-  return lines
-}
-
-function isLoopback(host: string): boolean {
-  if (host === 'localhost' || host === '::1') return true
-  return isIP(host) === 4 && host.startsWith('127.')
+function openAccessWarnings(host: string, env: CliContext['env']): string[] {
+  const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+  const exposed = `Warning: --no-auth on ${printable(host)}: anyone who can reach it has full access`
+  const ignored = `Warning: ${ROOT_TOKEN_VARIABLE} is ignored because of --no-auth`
+  return [...(isLoopback ? [] : [exposed]), ...(env[ROOT_TOKEN_VARIABLE] ? [ignored] : [])]
 }
 
 /** Formats an error with its stack and causes, safe for a terminal. */
@@ -308,7 +259,7 @@ function describeError(error: unknown): string {
 }
 
 /** @throws CliError if the files cannot be read or do not belong together. */
-async function readIdentity({ cert, key }: NonNullable<ServeArguments['tls']>): Promise<TlsIdentity> {
+async function readIdentity(cert: string, key: string): Promise<TlsIdentity> {
   const identity = { cert: await readPem(cert, '--tls-cert'), key: await readPem(key, '--tls-key') }
   try {
     createSecureContext(identity)
@@ -330,33 +281,41 @@ async function readPem(path: string, option: string): Promise<Buffer> {
   }
 }
 
+interface ServerParts {
+  readonly tls: TlsIdentity | undefined
+  readonly signIn: SignIn
+  /** Resolves when requests may use the root token. */
+  readonly rootTokenInForce: Promise<void>
+  readonly onError: (error: unknown) => void
+}
+
 async function listen(
   hw: Engine,
-  args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined; readonly signIn: SignIn },
-  rootTokenInForce: Promise<void>,
-  onError: (error: unknown) => void,
+  options: ServeOptions,
+  { tls, signIn, rootTokenInForce, onError }: ServerParts,
   context: CliContext,
 ): Promise<DrainableServer> {
-  const { host, port, tls, log, auth: requiresToken, allowedOrigins, allowedHosts, retention } = args
-  const auth = requiresToken ? 'token' : 'none'
-  const getToken = async (exchange: RequestExchange) => {
-    await rootTokenInForce
-    return bearerToken(exchange)
-  }
+  const { host, port, log, auth, allowedHost, longPoll } = options
   try {
-    const cors = allowedOrigins ?? requiresToken
     const served = toNodeHandler(hw, {
-      auth,
-      getToken,
-      cors,
-      retention,
-      publicMetrics: args.publicMetrics,
-      durableStreams: args.durableStreams,
+      auth: auth ? 'token' : 'none',
+      async getToken(exchange: RequestExchange) {
+        await rootTokenInForce
+        return bearerToken(exchange)
+      },
+      cors: options.allowOrigin ?? auth,
+      retention: options.retention,
+      publicMetrics: options.publicMetrics ?? false,
+      durableStreams: {
+        basin: options.durableStreamsBasin,
+        path: options.durableStreamsPath,
+        longPollMs: longPoll === undefined ? undefined : 1_000 * longPoll,
+      },
       page: consolePage(),
       onError,
-      ...(allowedHosts && { allowedHosts }),
+      ...(allowedHost && { allowedHosts: allowedHost }),
     })
-    const handler = args.signIn.around(served)
+    const handler = signIn.around(served)
     const logged = log === undefined ? handler : withRequestLog(handler, log, context)
     const server = await serveHandler(logged, { host, port, ...(tls && { tls }) }, served.drain)
     return { url: server.url, close: server.close, drain: served.drain }
@@ -372,16 +331,3 @@ async function listen(
     throw new CliError(1, `cannot listen on ${address}: ${redact(message, host)}`)
   }
 }
-
-export const SERVE = command({
-  description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
-  examples: [
-    'headwater serve',
-    'headwater serve --storage ./data --port 9000 --retention 30d --log text',
-    'headwater serve --no-auth --storage memory',
-  ],
-  notes: SERVE_NOTES,
-  definitions: SERVE_DEFINITIONS,
-  parse,
-  run: serveCommand,
-})

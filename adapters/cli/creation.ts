@@ -1,9 +1,9 @@
+import { SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
 import { type Headwater, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
 import { CliError } from './errors.ts'
-import { nameText, type ResourceName, type StreamName, streamOf } from './stream-name.ts'
-import { retentionText } from './times.ts'
+import { nameText, type ResourceName, retentionText, type StreamName, streamOf } from './values.ts'
 
-/** How missing streams are treated. */
+/** How a missing stream is treated. */
 interface Creation {
   readonly create: boolean
   readonly fencingToken?: string | undefined
@@ -29,13 +29,10 @@ export async function missingCreation(
     'permission_denied',
   ])
   if (missing === undefined || missing === 'permission_denied') return undefined
-  const isBasinMissing = missing === 'basin_not_found'
+  const what = missing === 'basin_not_found' ? `basin ${basin}` : `stream ${nameText(name)}`
   if (!create) {
-    const what = isBasinMissing ? `basin ${basin}` : `stream ${nameText(name)}`
-    throw new CliError(
-      1,
-      `${what} does not exist; create it with \`headwater create\`, or omit \`--no-create\``,
-    )
+    const remedy = 'create it with `headwater create`, or omit `--no-create`'
+    throw new CliError(1, `${what} does not exist; ${remedy}`)
   }
   if (fencingToken !== '') {
     throw new CliError(1, `stream ${nameText(name)} does not exist, and so has no fencing token`)
@@ -43,17 +40,17 @@ export async function missingCreation(
   if (matchSeqNum > 0) {
     throw new CliError(1, `stream ${nameText(name)} does not exist: its next sequence number would be 0`)
   }
-  const unlessExists = (creation: Promise<unknown>) => expectedFailure(creation, ['resource_already_exists'])
-  const creating = async () => {
-    if (isBasinMissing && (await unlessExists(hw.createBasin(basin))) === undefined) {
+  return async () => {
+    const isNew = async (creation: Promise<unknown>) => {
+      const refused = await expectedFailure(creation, ['resource_already_exists', 'permission_denied'])
+      return refused === undefined
+    }
+    if (missing === 'basin_not_found' && (await isNew(hw.createBasin(basin)))) {
       report(`Created basin ${basin}`)
     }
-    if ((await unlessExists(hw.basin(basin).createStream(stream))) === undefined) {
+    if (await isNew(hw.basin(basin).createStream(stream))) {
       report(creationText(name, await retentionOf(hw, name)))
     }
-  }
-  return async () => {
-    await expectedFailure(creating(), ['permission_denied'])
   }
 }
 
@@ -71,7 +68,6 @@ export function creationText(name: ResourceName, retention: RetentionPolicy | un
 export async function retentionOf(hw: Headwater, name: ResourceName): Promise<RetentionPolicy | undefined> {
   try {
     if (name.stream !== undefined) return (await streamOf(hw, name).config()).retentionPolicy
-    const { SYSTEM_STREAM_CONFIG } = await import('../../src/core/config.ts')
     const { defaultStreamConfig } = await hw.basin(name.basin).config()
     return defaultStreamConfig.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
   } catch (error) {

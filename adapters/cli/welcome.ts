@@ -3,9 +3,8 @@ import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/ind
 import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'
 import { CliError } from './errors.ts'
-import { retentionText } from './times.ts'
-
-export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
+import { ROOT_TOKEN_VARIABLE } from './target.ts'
+import { retentionText } from './values.ts'
 
 /**
  * The source of the root token of a server: `option` and `environment` set it at this start, `new` was
@@ -20,20 +19,21 @@ export interface GivenRootToken {
   readonly token: string
 }
 
-/** Returns the root token that the user sets, if any. An empty environment variable counts as unset. */
+/**
+ * Returns the root token that the user sets, if any. An empty environment variable counts as unset.
+ *
+ * @throws CliError with exit code 2 for an invalid one.
+ */
 export function givenRootToken(
   option: string | undefined,
   env: CliContext['env'],
 ): GivenRootToken | undefined {
-  if (option !== undefined) return { source: 'option', token: option }
-  const token = env[ROOT_TOKEN_VARIABLE]
-  return token ? { source: 'environment', token } : undefined
-}
-
-/** @throws CliError with exit code 2 for an invalid root token. */
-export function checkRootToken(given: GivenRootToken): void {
-  const problem = rootTokenProblem(given.token)
+  const token = option ?? (env[ROOT_TOKEN_VARIABLE] || undefined)
+  if (token === undefined) return undefined
+  const given = { source: option === undefined ? 'environment' : 'option', token } as const
+  const problem = rootTokenProblem(token)
   if (problem !== undefined) throw invalidToken(given, problem)
+  return given
 }
 
 /**
@@ -123,20 +123,15 @@ function authorizationOption(access: WelcomeDetails['access']): string {
 function accessLines(access: WelcomeDetails['access']): string[] {
   if (access === 'open') return ['Access: no authentication; anyone who can connect has full access']
   const hint = `To run the commands below, export it as ${ROOT_TOKEN_VARIABLE}.`
-  switch (access.source) {
-    case 'new':
-      return [
+  if (access.source === 'environment') return [`Root token: from ${ROOT_TOKEN_VARIABLE}`]
+  if (access.source === 'option') return [`Root token: from --root-token. ${hint}`]
+  return access.source === 'new'
+    ? [
         `Root token: ${access.token}`,
         `Store it now: it has every permission and is not shown again. Commands read ${ROOT_TOKEN_VARIABLE}.`,
       ]
-    case 'environment':
-      return [`Root token: from ${ROOT_TOKEN_VARIABLE}`]
-    case 'option':
-      return [`Root token: from --root-token. ${hint}`]
-    case 'stored':
-      return [
+    : [
         `Root token: created at an earlier start. ${hint}`,
         `If you lost it, set ${ROOT_TOKEN_VARIABLE} to a new one and restart.`,
       ]
-  }
 }
