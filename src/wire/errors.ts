@@ -1,5 +1,14 @@
 import { ERROR_KINDS, type ErrorCode, type ErrorDetails, HeadwaterError } from '../model/errors.ts'
-import { type JsonObject, Malformed, objectOf, parseJson, safeIntegerOf, stringOf } from './json.ts'
+import {
+  type JsonObject,
+  Malformed,
+  objectForm,
+  objectOf,
+  parseJson,
+  safeIntegerOf,
+  snakeCase,
+  stringOf,
+} from './json.ts'
 import { positionOf, tailJson } from './json-records.ts'
 
 /** Bodies of errors, at both ends of the protocol (docs/protocol.md "Error bodies"). */
@@ -51,27 +60,24 @@ function bareShape({ code, fencingToken, seqNum, tail }: HeadwaterError): string
 }
 
 /** The details that only errors of headwater's extensions have. */
-function detailsForm(error: HeadwaterError): object {
-  return {
-    seq_num: error.code === 'stream_closed' ? error.seqNum : undefined,
-    producer_epoch: error.producerEpoch,
-    expected_seq: error.expectedSeq,
-    received_seq: error.receivedSeq,
-    last_seq: error.lastSeq,
-    stream_seq: error.streamSeq,
-  }
-}
+const DETAILS = objectForm<ExtensionDetails>({
+  seqNum: safeIntegerOf,
+  producerEpoch: safeIntegerOf,
+  expectedSeq: safeIntegerOf,
+  receivedSeq: safeIntegerOf,
+  lastSeq: safeIntegerOf,
+  streamSeq: stringOf,
+})
 
-function detailsOf(body: JsonObject): ErrorDetails {
-  const integer = (name: string) => safeIntegerOf(body[name], name)
-  return {
-    ...(body.seq_num !== undefined && { seqNum: integer('seq_num') }),
-    ...(body.producer_epoch !== undefined && { producerEpoch: integer('producer_epoch') }),
-    ...(body.expected_seq !== undefined && { expectedSeq: integer('expected_seq') }),
-    ...(body.received_seq !== undefined && { receivedSeq: integer('received_seq') }),
-    ...(body.last_seq !== undefined && { lastSeq: integer('last_seq') }),
-    ...(body.stream_seq !== undefined && { streamSeq: stringOf(body.stream_seq, 'stream_seq') }),
-  }
+type ExtensionDetails = Pick<
+  ErrorDetails,
+  'seqNum' | 'producerEpoch' | 'expectedSeq' | 'receivedSeq' | 'lastSeq' | 'streamSeq'
+>
+
+function detailsForm(error: HeadwaterError): object {
+  // Other errors with a sequence number tell it in their message.
+  const seqNum = error.code === 'stream_closed' ? error.seqNum : undefined
+  return DETAILS.write({ ...error, seqNum }, undefined)
 }
 
 function codeAndMessage(code: string, message: string, details: object = {}): string {
@@ -120,7 +126,7 @@ function errorOf(body: JsonObject): ReceivedError {
   const code = Object.hasOwn(ERROR_KINDS, sentCode) ? (sentCode as ErrorCode) : undefined
   const text = cleaned(stringOf(body.message ?? '', 'message'))
   const { message, field = code && FIELDS[code] } = withApiFields(text)
-  return { code, sentCode, message, ...(field !== undefined && { field }), ...detailsOf(body) }
+  return { code, sentCode, message, ...(field !== undefined && { field }), ...DETAILS.of(body) }
 }
 
 function own(code: ErrorCode, message: string) {
@@ -147,56 +153,59 @@ function cleaned(text: string): string {
   return short.replace(CONTROL, ' ')
 }
 
-/** The names on the wire of the fields of the API that have another name there. */
-const WIRE_FIELDS: Readonly<Record<string, string>> = {
-  autoPrefixStreams: 'auto_prefix_streams',
-  createStreamOnAppend: 'create_stream_on_append',
-  createStreamOnRead: 'create_stream_on_read',
-  'deleteOnEmpty.minAgeSeconds': 'delete_on_empty.min_age_secs',
-  encryptionKey: 'encryption-key',
-  expiresAt: 'expires_at',
-  fencingToken: 'fencing_token',
-  matchSeqNum: 'match_seq_num',
-  requestToken: 'request-token',
-  'retentionPolicy.ageSeconds': 'retention_policy.age',
-  'scope.accessTokens': 'scope.access_tokens',
-  seqNum: 'seq_num',
-  startAfter: 'start_after',
-  storageClass: 'storage_class',
-  streamSeq: 'stream_seq',
-  streamCipher: 'stream_cipher',
-  tailOffset: 'tail_offset',
-  waitMs: 'wait',
-}
-
-/** Fields of the API that are named in messages and have the same name on the wire. */
-const SAME_FIELDS = [
+/** The fields of the API that messages name. */
+const API_FIELDS = [
+  'autoPrefixStreams',
   'basin',
   'body',
+  'createStreamOnAppend',
+  'createStreamOnRead',
+  'deleteOnEmpty.minAgeSeconds',
+  'encryptionKey',
   'end',
+  'expiresAt',
+  'fencingToken',
   'headers',
   'id',
+  'matchSeqNum',
   'prefix',
   'producer',
   'records',
+  'requestToken',
+  'retentionPolicy.ageSeconds',
+  'scope.accessTokens',
+  'seqNum',
   'set',
   'start',
+  'startAfter',
+  'storageClass',
   'stream',
+  'streamCipher',
+  'streamSeq',
+  'tailOffset',
+  'waitMs',
 ]
+
+/** The names on the wire that are not those of the API in snake case. */
+const WIRE_FIELDS: Readonly<Record<string, string>> = {
+  'deleteOnEmpty.minAgeSeconds': 'delete_on_empty.min_age_secs',
+  encryptionKey: 'encryption-key',
+  requestToken: 'request-token',
+  'retentionPolicy.ageSeconds': 'retention_policy.age',
+  waitMs: 'wait',
+}
 
 /**
  * The name on the wire of a field of the API, as `match_seq_num` of `matchSeqNum`. Options of the server stay
  * as they are.
  */
 function wireFieldOf(field: string): string {
-  if (field.startsWith('limits.')) return field
-  return WIRE_FIELDS[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return field.startsWith('limits.') ? field : (WIRE_FIELDS[field] ?? snakeCase(field))
 }
 
 /** The name in the API of a field on the wire; undefined for anything else. */
 function apiFieldOf(wireField: string): string | undefined {
-  const [field] = Object.entries(WIRE_FIELDS).find(([, name]) => name === wireField) ?? []
-  return field ?? SAME_FIELDS.find((name) => name === wireField)
+  return API_FIELDS.find((field) => wireFieldOf(field) === wireField)
 }
 
 /** The message of an error with the wire's name of its field. Messages quote the field in backticks. */

@@ -1,12 +1,12 @@
-import type { AppendInput, RecordInput } from '../model/append-input.ts'
+import type { AppendInput, BytesOrText, RecordInput } from '../model/append-input.ts'
 import { decodeBase64, encodeBase64 } from '../model/base64.ts'
-import { lossyTextOf } from '../model/bytes.ts'
+import { EMPTY_BYTES, lossyTextOf } from '../model/bytes.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import { fencingTokenProblem } from '../model/names.ts'
 import type { StreamTail } from '../model/position.ts'
-import { type Header, type SequencedRecord, sequencedRecord } from '../model/record.ts'
+import { type SequencedRecord, sequencedRecord } from '../model/record.ts'
 import type { ReadBatch, ReceivedBatch } from '../storage/record-batch.ts'
 import type { DataFormat } from './headers.ts'
 import {
@@ -14,8 +14,10 @@ import {
   integerOf,
   type JsonObject,
   Malformed,
+  nameOf,
   nullable,
   objectOf,
+  type Reader,
   readJson,
   required,
   safeIntegerOf,
@@ -30,78 +32,50 @@ import {
  * `Infinity`, which `appendBatch` rejects.
  */
 export function decodeAppendJson(bytes: Uint8Array, format: DataFormat): AppendInput {
-  const append = appendOf(readJson(bytes))
-  return format === 'raw' ? append : { ...append, inputs: append.inputs.map(binaryInput) }
-}
-
-/** A record before its strings are decoded. */
-interface TextInput {
-  readonly body: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly timestamp: number | undefined
-}
-
-function appendOf(value: unknown) {
-  const append = objectOf(value, 'append input')
-  const inputs: TextInput[] = []
+  const append = objectOf(readJson(bytes), 'append input')
+  const inputs: RecordInput[] = []
+  let invalidField: string | undefined
+  const contentOf: Reader<BytesOrText> = (value, name) => {
+    const text = stringOf(value, name)
+    if (format === 'raw') return text
+    const decoded = decodeBase64(text)
+    if (decoded === undefined) invalidField ??= name
+    return decoded ?? EMPTY_BYTES
+  }
   for (const record of required(append, 'records', arrayOf)) {
-    const input = textInput(record)
+    const input = recordInputOf(record, contentOf)
     // All are checked, but only one more than the limit of a batch is kept, for `appendBatch` to reject.
     if (inputs.length <= BATCH_RECORDS_MAX) inputs.push(input)
   }
   const conditions = {
-    matchSeqNum: nullable(append, 'match_seq_num', (number, name) => integerOf(number, name)),
+    matchSeqNum: nullable(append, 'match_seq_num', integerOf),
     fencingToken: nullable(append, 'fencing_token', fencingTokenOf),
   }
+  if (invalidField !== undefined) throw invalid('invalid Base64 encoding', invalidField)
   return { inputs, conditions }
 }
 
-function textInput(value: unknown): TextInput {
+function recordInputOf(value: unknown, contentOf: Reader<BytesOrText>): RecordInput {
   const record = objectOf(value, 'record')
   const { body, headers, timestamp } = record
-  if (
-    body === undefined &&
-    headers === undefined &&
-    timestamp === undefined &&
-    Object.keys(record).length > 0
-  ) {
+  const isEmpty = body === undefined && headers === undefined && timestamp === undefined
+  if (isEmpty && Object.keys(record).length > 0) {
     throw new Malformed('a record has none of the members `body`, `headers` and `timestamp`', 'records')
   }
   return {
-    body: body === undefined ? '' : stringOf(body, 'body'),
-    headers: headers === undefined ? NO_HEADERS : arrayOf(headers, 'headers').map(headerOf),
+    body: body === undefined ? '' : contentOf(body, 'body'),
+    headers: headers === undefined ? [] : arrayOf(headers, 'headers').map((one) => headerOf(one, contentOf)),
     timestamp: timestamp === undefined || timestamp === null ? undefined : integerOf(timestamp, 'timestamp'),
   }
 }
 
-const NO_HEADERS: TextInput['headers'] = []
-
-function headerOf(value: unknown): readonly [string, string] {
+function headerOf<Content>(value: unknown, contentOf: Reader<Content>): readonly [Content, Content] {
   const header = arrayOf(value, 'headers')
   if (header.length !== 2) throw new Malformed('a header must be an array of exactly 2 strings', 'headers')
-  return [stringOf(header[0], 'headers'), stringOf(header[1], 'headers')]
+  return [contentOf(header[0], 'headers'), contentOf(header[1], 'headers')]
 }
 
-function fencingTokenOf(value: unknown, name: string): string {
-  const token = stringOf(value, name)
-  const problem = fencingTokenProblem(token)
-  if (problem !== undefined) throw new Malformed(problem, name)
-  return token
-}
-
-function binaryInput({ body, headers, timestamp }: TextInput): RecordInput {
-  return {
-    timestamp,
-    headers: headers.map(([name, value]) => [binary(name, 'headers'), binary(value, 'headers')]),
-    body: binary(body, 'body'),
-  }
-}
-
-function binary(text: string, field: string): Uint8Array {
-  const bytes = decodeBase64(text)
-  if (bytes === undefined) throw invalid('invalid Base64 encoding', field)
-  return bytes
-}
+const fencingTokenOf = nameOf(fencingTokenProblem)
 
 /** `{"seq_num":…,"timestamp":…}` (docs/protocol.md "Stream position"). */
 export function positionJson({ seqNum, timestamp, closed }: StreamTail): string {
@@ -194,10 +168,7 @@ function recordOf({ seq_num, timestamp, headers, body }: JsonObject): SequencedR
   return sequencedRecord(
     safeIntegerOf(seq_num, 'seq_num'),
     safeIntegerOf(timestamp, 'timestamp'),
-    arrayOf(headers ?? [], 'headers').map((header): Header => {
-      const [name, value] = arrayOf(header, 'headers')
-      return [base64Of(name, 'headers'), base64Of(value, 'headers')]
-    }),
+    arrayOf(headers ?? [], 'headers').map((header) => headerOf(header, base64Of)),
     base64Of(body ?? '', 'body'),
   )
 }

@@ -27,6 +27,7 @@ import {
   type Form,
   listOf,
   Malformed,
+  nameOf,
   type ObjectForm,
   objectForm,
   objectOf,
@@ -47,16 +48,6 @@ import { BASIN_CONFIG_INPUT, cipherOf, STREAM_CONFIG_INPUT } from './json-config
  */
 
 const NAME: Field<string> = { form: stringOf, required: true }
-
-/** A reader of a string without a problem. */
-function nameOf(problemOf: (name: string) => string | undefined): Reader<string> {
-  return (value, name) => {
-    const text = stringOf(value, name)
-    const problem = problemOf(text)
-    if (problem !== undefined) throw new Malformed(problem, name)
-    return text
-  }
-}
 
 const locationOf = nameOf(locationNameProblem)
 

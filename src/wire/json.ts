@@ -109,6 +109,16 @@ export function oneOf<Choice extends string>(choices: readonly Choice[]): Reader
   }
 }
 
+/** A reader of a string without a problem. */
+export function nameOf(problemOf: (name: string) => string | undefined): Reader<string> {
+  return (value, name) => {
+    const text = stringOf(value, name)
+    const problem = problemOf(text)
+    if (problem !== undefined) throw new Malformed(problem, name)
+    return text
+  }
+}
+
 /** A member that must be present. */
 export function required<Value>(object: JsonObject, name: string, read: Reader<Value>): Value {
   const value = object[name]
