@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
+import { EMPTY_BYTES, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
@@ -335,7 +335,7 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBy
   if (typeof value === 'string') {
     const bytes = value.length <= UNBUFFERED_BYTES_MAX ? utf8(value) : shared.utf8(value)
     // Bytes as many as characters are ASCII.
-    if (bytes.length !== value.length && !isWellFormed(value)) {
+    if (bytes.length !== value.length && !value.isWellFormed()) {
       throw invalid('a record must be valid Unicode; it has a lone surrogate', 'records')
     }
     return bytes

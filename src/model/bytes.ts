@@ -33,19 +33,9 @@ export function utf8Into(text: string, bytes: Uint8Array, start: number): number
   return encoder.encodeInto(text, bytes.subarray(start)).written
 }
 
-/** The length of a text in UTF-8, without encoding it. A lone surrogate counts as U+FFFD: 3 bytes. */
+/** The length of a text in UTF-8. A lone surrogate counts as U+FFFD: 3 bytes. */
 export function utf8Length(text: string): number {
-  let length = text.length
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit < 0x80) continue
-    if (unit < 0x800) length += 1
-    else if (unit >= 0xd800 && unit < 0xdc00 && isLowSurrogate(text.charCodeAt(i + 1))) {
-      length += 2
-      i++
-    } else length += 2
-  }
-  return length
+  return utf8(text).length
 }
 
 /** Decodes UTF-8, or returns undefined if the bytes are not UTF-8. Keeps a leading byte order mark. */
@@ -60,17 +50,6 @@ export function textOf(bytes: Uint8Array): string | undefined {
 /** Decodes UTF-8 with U+FFFD for each ill-formed part (docs/protocol.md "Data format"). Never throws. */
 export function lossyTextOf(bytes: Uint8Array): string {
   return bytes.length === 0 ? '' : lossyDecoder.decode(bytes)
-}
-
-/** Whether a text has no lone surrogate, so that it survives a round trip through UTF-8. */
-export function isWellFormed(text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit < 0xd800 || unit > 0xdfff) continue
-    if (unit >= 0xdc00 || !isLowSurrogate(text.charCodeAt(i + 1))) return false
-    i++
-  }
-  return true
 }
 
 /** Whether two arrays have the same bytes. */
@@ -97,10 +76,6 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
     offset += part.length
   }
   return whole
-}
-
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff
 }
 
 /** Compares strings by their UTF-8 bytes, which is by code point. `<` differs from it on surrogate pairs. */

@@ -1,5 +1,5 @@
 import { isFencingToken, type RecordInput } from './append-input.ts'
-import { isWellFormed, utf8Length } from './bytes.ts'
+import { utf8Length } from './bytes.ts'
 import { assertStreamConfig, type Cipher, isCipher, type StreamConfigInput } from './config.ts'
 import type { EncryptionKeyInput } from './encryption-key.ts'
 import { invalid } from './errors.ts'
@@ -67,7 +67,8 @@ const assertMetadata: Check = (value, field) => {
   let bytes = 0
   for (const [name, text] of entries) {
     if (typeof text !== 'string') throw invalid(`\`${field}\` must contain only strings`, field)
-    if (!isWellFormed(name) || !isWellFormed(text)) throw invalid(`\`${field}\` must be valid Unicode`, field)
+    if (!name.isWellFormed() || !text.isWellFormed())
+      throw invalid(`\`${field}\` must be valid Unicode`, field)
     bytes += utf8Length(name) + utf8Length(text)
   }
   if (bytes > METADATA_BYTES_MAX) {

@@ -124,32 +124,21 @@ export const ERROR_KINDS = {
 /** The code of an error: what callers branch on. */
 export type ErrorCode = keyof typeof ERROR_KINDS
 
-/** The details of an error besides its code and message. */
-export interface ErrorDetails {
-  /** The invalid field, parameter or header. In-process errors use the name of the API: `matchSeqNum`. */
-  readonly field?: string | undefined
-  /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail?: StreamTail | undefined
-  /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
-  readonly fencingToken?: string | undefined
-  /**
-   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record` and
-   * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
-   * `stream_closed`: the tail.
-   */
-  readonly seqNum?: number | undefined
-  /** `producer_fenced`: the epoch of the producer. */
-  readonly producerEpoch?: number | undefined
-  /** `producer_gap`: the number of the batch that has to come next. */
-  readonly expectedSeq?: number | undefined
-  /** `producer_gap`: the number of the batch that was rejected. */
-  readonly receivedSeq?: number | undefined
-  /** `already_appended`: the number of the last batch of the producer. */
-  readonly lastSeq?: number | undefined
-  /** `stream_seq_not_increasing`: that of the last append that had one. */
-  readonly streamSeq?: string | undefined
-  /** How long a server asks to wait before the next attempt, in milliseconds. */
-  readonly retryAfterMs?: number | undefined
+/** The members of an error that its code does not determine. */
+type DetailName =
+  | 'field'
+  | 'tail'
+  | 'fencingToken'
+  | 'seqNum'
+  | 'producerEpoch'
+  | 'expectedSeq'
+  | 'receivedSeq'
+  | 'lastSeq'
+  | 'streamSeq'
+  | 'retryAfterMs'
+
+/** The details of an error besides its code and message: see the members of {@link HeadwaterError}. */
+export interface ErrorDetails extends Partial<Pick<HeadwaterError, DetailName>> {
   /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean | undefined
   /** The underlying failure. */
@@ -171,7 +160,10 @@ export class HeadwaterError extends Error {
   readonly retryable: boolean
   /** Whether the failed call may have had an effect. If false, nothing was stored or changed. */
   readonly mayHaveEffects: boolean
-  /** The invalid field, parameter or header; undefined if no single one is at fault. */
+  /**
+   * The invalid field, parameter or header; undefined if no single one is at fault. In-process errors use the
+   * name of the API: `matchSeqNum`.
+   */
   readonly field: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
   readonly tail: StreamTail | undefined

@@ -1,4 +1,4 @@
-import { isWellFormed, utf8Length } from './bytes.ts'
+import { utf8Length } from './bytes.ts'
 import {
   BASIN_NAME_BYTES_MAX,
   FENCING_TOKEN_BYTES_MAX,
@@ -73,7 +73,7 @@ export function textProblem(
   if (typeof text !== 'string') return `${what} must be a string`
   const bytes = utf8Length(text)
   // Bytes as many as characters are ASCII.
-  if (bytes !== text.length && !isWellFormed(text)) return `${what} must be valid Unicode`
+  if (bytes !== text.length && !text.isWellFormed()) return `${what} must be valid Unicode`
   if (bytes > bytesMax) return `${what} must not exceed ${bytesMax} bytes in length`
   return excludesNul && text.includes('\0') ? `${what} must not contain U+0000` : undefined
 }

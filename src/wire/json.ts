@@ -1,4 +1,4 @@
-import { textOf as decodedText, isWellFormed } from '../model/bytes.ts'
+import { textOf as decodedText } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { Time } from '../model/validation.ts'
@@ -40,7 +40,7 @@ export function parseJson(text: string): unknown {
 }
 
 function refuseLoneSurrogate(_name: string, value: unknown): unknown {
-  if (typeof value === 'string' && !isWellFormed(value)) {
+  if (typeof value === 'string' && !value.isWellFormed()) {
     throw new Malformed('invalid JSON: a string has a lone surrogate')
   }
   return value

@@ -6,7 +6,6 @@ import {
   EMPTY_BYTES,
   equalBytes,
   equalSecrets,
-  isWellFormed,
   lossyTextOf,
   textOf,
   utf8,
@@ -52,26 +51,6 @@ describe('UTF-8', () => {
         expect(utf8Length(text)).toBe(new TextEncoder().encode(text).length)
       }),
     )
-  })
-
-  it('distinguishes well-formed text from text that does not survive a round trip', () => {
-    fc.assert(
-      fc.property(fc.oneof(wellFormed, anyText), (text) => {
-        expect(isWellFormed(text)).toBe(textOf(utf8(text)) === text)
-      }),
-    )
-  })
-
-  it.each([
-    ['', true],
-    ['😀', true],
-    ['\ud83d', false],
-    ['\ude00', false],
-    ['\ude00\ud83d', false],
-    ['\ud83d😀', false],
-    ['😀\ude00', false],
-  ])('%j is well-formed: %s', (text, expected) => {
-    expect(isWellFormed(text)).toBe(expected)
   })
 
   it('decodes UTF-8 and rejects anything else', () => {
