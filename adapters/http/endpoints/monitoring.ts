@@ -7,6 +7,7 @@ import { basinNameProblem } from '../../../src/model/names.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { decodeMetricsQuery } from '../../../src/wire/query.ts'
 import type { OpenSession } from '../open-sessions.ts'
+import { PROMETHEUS_CONTENT_TYPE, prometheusReport, prometheusText } from '../prometheus.ts'
 import { jsonReply, type Reply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
 
@@ -33,17 +34,11 @@ export const health: Endpoint = async (request, _, owner) => {
 }
 
 /** Reports counts and totals of the process to Prometheus. */
-export const prometheus: Endpoint = async (_request, _hw, owner) => {
-  // Loaded on demand, because few handlers serve it.
-  const { PROMETHEUS_CONTENT_TYPE, prometheusReport, prometheusText } = await import(
-    '../../../src/wire/prometheus.ts'
-  )
-  return {
-    status: 200,
-    headers: { 'content-type': PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
-    body: prometheusText(prometheusReport(owner.stats(), await owner.counters())),
-  }
-}
+export const prometheus: Endpoint = async (_request, _hw, owner) => ({
+  status: 200,
+  headers: { 'content-type': PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
+  body: prometheusText(prometheusReport(owner.stats(), await owner.counters())),
+})
 
 export const accountMetrics: Endpoint = async (request, hw) => {
   const query = decodeMetricsQuery(request.query, ACCOUNT_METRIC_SETS)

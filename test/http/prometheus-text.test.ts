@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { histogramSamples, prometheusText } from '../../src/wire/prometheus.ts'
+import { histogramSamples, prometheusText } from '../../adapters/http/prometheus.ts'
 
 it('writes the text format', () => {
   const text = prometheusText([

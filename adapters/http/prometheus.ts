@@ -1,5 +1,11 @@
+import type { Engine, EngineStats } from '../../src/index.ts'
+
+type UsageCounters = Awaited<ReturnType<Engine['counters']>>
+/** Counts of observations by size. */
+type HistogramCounts = UsageCounters['appendBatchBytes']
+
 /** A Prometheus metric with its samples. */
-export interface PrometheusMetric {
+interface PrometheusMetric {
   /** The name with its unit, as in `headwater_appended_bytes_total`. */
   readonly name: string
   readonly help: string
@@ -7,20 +13,11 @@ export interface PrometheusMetric {
   readonly samples: readonly PrometheusSample[]
 }
 
-export interface PrometheusSample {
+interface PrometheusSample {
   /** Appended to the name of the metric: `_bucket`, `_sum` and `_count` of a histogram. */
   readonly suffix?: string | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined
   readonly value: number
-}
-
-/** Counts of observations by size. */
-export interface PrometheusHistogram {
-  /** Upper bounds, ascending, each inclusive. */
-  readonly bounds: readonly number[]
-  /** One for each bound and one for larger observations. */
-  readonly counts: readonly number[]
-  readonly sum: number
 }
 
 export const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -31,7 +28,7 @@ export function prometheusText(metrics: readonly PrometheusMetric[]): string {
 }
 
 /** The samples of a histogram. Each bucket counts the observations up to its bound. */
-export function histogramSamples({ bounds, counts, sum }: PrometheusHistogram): PrometheusSample[] {
+export function histogramSamples({ bounds, counts, sum }: HistogramCounts): PrometheusSample[] {
   let total = 0
   const buckets = counts.map((count, i) => {
     total += count
@@ -59,41 +56,8 @@ function escaped(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 }
 
-/** Numbers of open sessions, reads and appends. */
-export interface OpenCounts {
-  readonly openSessions: number
-  readonly openReads: number
-  readonly waitingReads: number
-  readonly readBufferBytes: number
-  readonly pendingAppends: number
-  readonly appendBytesInFlight: number
-  readonly waitingAppends: number
-  readonly waitingAppendBytes: number
-  readonly cachedStreams: number
-  readonly storageFull: boolean
-  readonly clockOffsetMs: number
-  readonly expiryPaused: boolean
-  readonly lostTails: number
-}
-
-/** Totals since the engine was opened. */
-export interface Totals {
-  readonly operations: Readonly<Record<string, number>>
-  readonly appends: number
-  readonly appendedRecords: number
-  readonly appendedBytes: number
-  readonly readBatches: number
-  readonly readBytes: number
-  readonly unaryReads: number
-  readonly streamingReads: number
-  readonly appendQueueSeconds: PrometheusHistogram
-  readonly appendAckSeconds: PrometheusHistogram
-  readonly appendBatchRecords: PrometheusHistogram
-  readonly appendBatchBytes: PrometheusHistogram
-}
-
 /** The metrics of `/metrics`. None of them names a basin or a stream. */
-export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMetric[] {
+export function prometheusReport(open: EngineStats, totals: UsageCounters): PrometheusMetric[] {
   const operations = Object.entries(totals.operations).map(([operation, value]) => ({
     labels: { operation },
     value,
@@ -148,6 +112,6 @@ function counter(name: string, help: string, value: number): PrometheusMetric {
   return { name: `headwater_${name}`, help, type: 'counter', samples: [{ value }] }
 }
 
-function histogram(name: string, help: string, counts: PrometheusHistogram): PrometheusMetric {
+function histogram(name: string, help: string, counts: HistogramCounts): PrometheusMetric {
   return { name: `headwater_${name}`, help, type: 'histogram', samples: histogramSamples(counts) }
 }
