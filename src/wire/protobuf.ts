@@ -1,7 +1,6 @@
-import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
-import { BinaryReader, type WireType } from '@bufbuild/protobuf/wire'
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { AppendBatch, AppendConditions, AppendInput, RecordInput } from '../model/append-input.ts'
-import { concatBytes, EMPTY_BYTES } from '../model/bytes.ts'
+import { concatBytes, textOf } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX, INTEGER_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
@@ -18,19 +17,13 @@ import {
   TAG_RECORD,
 } from '../storage/block-codec.ts'
 import type { ReadBatch, ReceivedBatch } from '../storage/record-batch.ts'
-import {
-  AppendAckSchema,
-  AppendInputSchema,
-  ReadBatchSchema,
-  type StreamPosition,
-  type StreamPositionSchema,
-} from './gen/records_pb.ts'
 import { Malformed } from './json.ts'
 import { tooManyRecords } from './json-records.ts'
 
 /**
- * The messages of the protocol (docs/protocol.md "Protobuf messages"). Records are read and written by
- * `storage/block-codec.ts`, everything around them by generated code, which takes 4 to 5 times as long.
+ * The messages of the protocol (docs/protocol.md "Protobuf messages"), around the records that
+ * `storage/block-codec.ts` reads and writes. Not by generated code, which describes itself at run time: that
+ * would be a fifth of the client in a page. `test/wire/protobuf.test.ts` compares the two.
  */
 
 const APPEND_RECORD: RecordFields = {
@@ -42,14 +35,11 @@ const APPEND_RECORD: RecordFields = {
   hasZero: true,
 }
 
-/** The tags of the fields of messages that are no records, and the largest number of a field. */
-const APPEND_OTHERS: OtherFields = { tags: [2 << 3, (3 << 3) | 2], last: 3 }
-const READ_OTHERS: OtherFields = { tags: [(2 << 3) | 2], last: 2 }
-
-interface OtherFields {
-  readonly tags: readonly number[]
-  readonly last: number
-}
+const TAG_MATCH_SEQ_NUM = 2 << 3
+const TAG_FENCING_TOKEN = (3 << 3) | 2
+const APPEND_INPUT_LAST = 3
+const TAG_TAIL = (2 << 3) | 2
+const READ_BATCH_LAST = 2
 
 /**
  * Decodes an `AppendInput` message. Byte arrays are views of `bytes`. Throws a `HeadwaterError` of the given
@@ -59,91 +49,87 @@ interface OtherFields {
  * than the limit of a batch is kept, for `appendBatch` to reject.
  */
 export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): AppendInput {
+  const reader = new MessageReader(bytes)
   const inputs: RecordInput[] = []
   let largestTimestamp = 0
+  let matchSeqNum: number | undefined
+  let fencingToken: string | undefined
   const keep = (_: unknown, timestamp: number | undefined, headers: readonly Header[], body: Uint8Array) => {
     if (timestamp !== undefined && timestamp > largestTimestamp) largestTimestamp = timestamp
     if (inputs.length > BATCH_RECORDS_MAX) return
     inputs.push({ timestamp, headers: headers === NO_HEADERS ? undefined : headers, body })
   }
-  const conditions = orThrow(
-    () => {
-      const others = readRecords(bytes, APPEND_RECORD, APPEND_OTHERS, keep)
-      return others.length === 0 ? undefined : fromBinary(AppendInputSchema, others)
-    },
-    (cause) => new HeadwaterError(code, `invalid AppendInput message: ${problemOf(cause)}`, { cause }),
-  )
+  try {
+    reader.visit(bytes.length, APPEND_INPUT_LAST, (tag) => {
+      if (tag === TAG_RECORD) readRecord(reader, reader.fieldEnd(), APPEND_RECORD, keep)
+      else if (tag === TAG_MATCH_SEQ_NUM) matchSeqNum = reader.varint()
+      else if (tag === TAG_FENCING_TOKEN) fencingToken = reader.text()
+      else return false
+      return true
+    })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new HeadwaterError(code, `invalid AppendInput message: ${reason}`, { cause })
+  }
   assertInteger(largestTimestamp, 'timestamp')
-  const matchSeqNum = conditions?.matchSeqNum === undefined ? undefined : Number(conditions.matchSeqNum)
   if (matchSeqNum !== undefined) assertInteger(matchSeqNum, 'match_seq_num')
-  return { inputs, conditions: { matchSeqNum, fencingToken: conditions?.fencingToken } }
+  return { inputs, conditions: { matchSeqNum, fencingToken } }
 }
 
 /**
  * Decodes a `ReadBatch` message with views of `bytes`. Unknown fields are skipped. Throws {@link Malformed}.
  */
 export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
-  return received(() => {
+  return received(bytes, (reader) => {
     const records: SequencedRecord[] = []
-    const others = readRecords(bytes, SEQUENCED_RECORD, READ_OTHERS, (...fields) => {
-      if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
-      records.push(exactRecord(...fields))
+    let tail: StreamTail | undefined
+    reader.visit(bytes.length, READ_BATCH_LAST, (tag) => {
+      if (tag === TAG_RECORD) {
+        if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
+        records.push(readRecord(reader, reader.fieldEnd(), SEQUENCED_RECORD, exactRecord))
+      } else if (tag === TAG_TAIL) tail = reader.position()
+      else return false
+      return true
     })
-    const tail = others.length === 0 ? undefined : fromBinary(ReadBatchSchema, others).tail
-    return { records, tail: tail && positionOf(tail) }
+    return { records, tail }
   })
 }
 
 /** Decodes an `AppendAck` message. Throws {@link Malformed}. */
 export function decodeAppendAck(bytes: Uint8Array): AppendAck {
-  return received(() => {
-    const { start, end, tail } = fromBinary(AppendAckSchema, bytes)
-    return { start: positionOf(start), end: positionOf(end), tail: positionOf(tail) }
+  return received(bytes, (reader) => {
+    const positions = [STREAM_START, STREAM_START, STREAM_START]
+    reader.visit(bytes.length, positions.length, (tag) => {
+      const index = [1, 2, 3].findIndex((number) => tag === ((number << 3) | WireType.LengthDelimited))
+      if (index !== -1) positions[index] = reader.position()
+      return index !== -1
+    })
+    const [start, end, tail] = positions as [StreamTail, StreamTail, StreamTail]
+    return { start, end, tail }
   })
 }
 
-function received<Message>(decode: () => Message): Message {
-  return orThrow(decode, (error) =>
-    error instanceof Malformed ? error : new Malformed('a protobuf message is malformed', undefined, error),
-  )
-}
-
-function orThrow<Result>(decode: () => Result, errorOf: (cause: unknown) => Error): Result {
+function received<Message>(bytes: Uint8Array, read: (reader: MessageReader) => Message): Message {
   try {
-    return decode()
-  } catch (cause) {
-    throw errorOf(cause)
+    return read(new MessageReader(bytes))
+  } catch (error) {
+    throw error instanceof Malformed
+      ? error
+      : new Malformed('a protobuf message is malformed', undefined, error)
   }
-}
-
-function problemOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-/** Reads the records of a message, and returns its other known fields as a message of their own. */
-function readRecords(
-  bytes: Uint8Array,
-  record: RecordFields,
-  others: OtherFields,
-  make: Parameters<typeof readRecord<void>>[3],
-): Uint8Array {
-  const reader = new MessageReader(bytes)
-  const parts: Uint8Array[] = []
-  while (reader.offset < bytes.length) {
-    const start = reader.offset
-    const tag = reader.tag()
-    if (tag === TAG_RECORD) readRecord(reader, reader.fieldEnd(), record, make)
-    else {
-      const isOther = others.tags.includes(tag)
-      reader.skip(tag, isOther ? 0 : others.last)
-      if (isOther) parts.push(bytes.subarray(start, reader.offset))
-    }
-  }
-  return parts.length === 0 ? EMPTY_BYTES : concatBytes(parts)
 }
 
 /** A reader that skips unknown fields, but not known ones of another wire type. */
 class MessageReader extends FieldReader {
+  /** Visits the fields up to `end`. `visit` returns false for one that it does not know. */
+  visit(end: number, last: number, visit: (tag: number) => boolean): void {
+    while (this.offset < end) {
+      const tag = this.tag()
+      if (!visit(tag)) this.skip(tag, last)
+    }
+    this.assertAt(end)
+  }
+
   override skip(tag: number, last: number): void {
     const number = tag >>> 3
     if (number <= last) throw new RangeError('a field has the wrong wire type')
@@ -151,30 +137,46 @@ class MessageReader extends FieldReader {
     reader.pos = this.offset
     reader.skip((tag & 7) as WireType, number)
     this.offset = reader.pos
-    if (this.offset > this.data.length) throw new RangeError('premature EOF')
   }
-}
 
-function positionOf(message: StreamPosition | undefined): StreamTail {
-  if (message === undefined) return STREAM_START
-  const position = { seqNum: exact(message.seqNum), timestamp: exact(message.timestamp) }
-  return message.closed ? { ...position, closed: true } : position
-}
+  text(): string {
+    const text = textOf(this.bytes())
+    if (text === undefined) throw new RangeError('a text is not UTF-8')
+    return text
+  }
 
-function exact(number: bigint): number {
-  if (number > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
-  return Number(number)
-}
-
-function positionMessage(position: StreamTail): MessageInitShape<typeof StreamPositionSchema> {
-  const { seqNum, timestamp, closed = false } = position
-  return { seqNum: BigInt(seqNum), timestamp: BigInt(timestamp), closed }
+  /** Reads a `StreamPosition` message. */
+  position(): StreamTail {
+    let seqNum = 0
+    let timestamp = 0
+    let closed = 0
+    this.visit(this.fieldEnd(), 2, (tag) => {
+      if (tag === 1 << 3) seqNum = this.varint()
+      else if (tag === 2 << 3) timestamp = this.varint()
+      else if (tag === 15 << 3) closed = this.varint()
+      else return false
+      return true
+    })
+    if (seqNum > INTEGER_MAX || timestamp > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
+    return closed === 0 ? { seqNum, timestamp } : { seqNum, timestamp, closed: true }
+  }
 }
 
 /** Encodes an `AppendAck` message. All three positions are present, even if every number in them is 0. */
 export function encodeAppendAck({ start, end, tail }: AppendAck): Uint8Array {
-  const ack = { start: positionMessage(start), end: positionMessage(end), tail: positionMessage(tail) }
-  return toBinary(AppendAckSchema, create(AppendAckSchema, ack))
+  const writer = new BinaryWriter()
+  writePosition(writer, 1, start)
+  writePosition(writer, 2, end)
+  writePosition(writer, 3, tail)
+  return writer.finish()
+}
+
+function writePosition(writer: BinaryWriter, field: number, { seqNum, timestamp, closed }: StreamTail): void {
+  writer.tag(field, WireType.LengthDelimited).fork()
+  if (seqNum !== 0) writer.tag(1, WireType.Varint).uint64(seqNum)
+  if (timestamp !== 0) writer.tag(2, WireType.Varint).uint64(timestamp)
+  if (closed) writer.tag(15, WireType.Varint).bool(true)
+  writer.join()
 }
 
 /**
@@ -187,7 +189,9 @@ export function encodeReadBatch(batch: ReadBatch): Uint8Array {
 
 /** Encodes a heartbeat: a `ReadBatch` message with a tail and no records. */
 export function encodeHeartbeat(tail: StreamTail): Uint8Array {
-  return toBinary(ReadBatchSchema, create(ReadBatchSchema, { tail: positionMessage(tail) }))
+  const writer = new BinaryWriter()
+  writePosition(writer, 2, tail)
+  return writer.finish()
 }
 
 /**
@@ -200,14 +204,8 @@ export function encodeAppendInput(
   { matchSeqNum, fencingToken }: AppendConditions,
   allocate?: (length: number) => Uint8Array,
 ): Uint8Array {
-  return encodeMessage(records, APPEND_RECORD, encodedConditions(matchSeqNum, fencingToken), allocate)
-}
-
-function encodedConditions(matchSeqNum: number | undefined, fencingToken: string | undefined): Uint8Array {
-  if (matchSeqNum === undefined && fencingToken === undefined) return EMPTY_BYTES
-  const conditions = create(AppendInputSchema, {
-    ...(matchSeqNum !== undefined && { matchSeqNum: BigInt(matchSeqNum) }),
-    ...(fencingToken !== undefined && { fencingToken }),
-  })
-  return toBinary(AppendInputSchema, conditions)
+  const conditions = new BinaryWriter()
+  if (matchSeqNum !== undefined) conditions.tag(2, WireType.Varint).uint64(matchSeqNum)
+  if (fencingToken !== undefined) conditions.tag(3, WireType.LengthDelimited).string(fencingToken)
+  return encodeMessage(records, APPEND_RECORD, conditions.finish(), allocate)
 }
