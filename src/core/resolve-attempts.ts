@@ -1,7 +1,9 @@
-/** The state of an append when no write is in progress. */
-export interface Attempt {
+/** The state of an append. */
+interface AttemptState {
   readonly kind:
     | 'queued'
+    /** Never when attempts are resolved: no write is in flight then. */
+    | 'writing'
     | 'written'
     /** The storage failed; it may be written. */
     | 'failed'
@@ -15,9 +17,12 @@ export interface Attempt {
     | 'discarded'
   /** Of a refusal or a duplicate: whether the storage had that head after the append was called. */
   readonly isFinal?: boolean | undefined
-  /** Appends of one group succeed or fail together, in order. */
-  readonly group?: object | undefined
-  readonly groupHasFailed?: boolean | undefined
+}
+
+export interface Attempt {
+  readonly state: AttemptState
+  /** Appends of one group succeed or fail together, in order. `failed` tells whether an earlier one has. */
+  readonly group?: { readonly failed: boolean } | undefined
 }
 
 /** The outcome of an append. `retry` sequences it again. */
@@ -41,11 +46,12 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
   let hasConflict = false
   let isCertain = !shared
 
-  const outcomeOf = ({ kind, isFinal, group, groupHasFailed }: Attempt, index: number): AttemptOutcome => {
+  const outcomeOf = ({ state: { kind, isFinal }, group }: Attempt, index: number): AttemptOutcome => {
     const isKnown = isFinal || isCertain || index < lastWritten
-    const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
+    const unlessGroupFailed = group && (failedGroups.has(group) || group.failed) ? 'discard' : 'retry'
     switch (kind) {
       case 'queued':
+      case 'writing':
         return 'retry'
       case 'written':
         return 'acknowledge'
@@ -75,6 +81,6 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
   })
 }
 
-function isDurable({ kind, isFinal }: Attempt): boolean {
+function isDurable({ state: { kind, isFinal } }: Attempt): boolean {
   return kind === 'written' || (kind === 'duplicate' && isFinal === true)
 }

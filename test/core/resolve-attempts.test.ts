@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Attempt, resolveAttempts } from '../../src/core/resolve-attempts.ts'
 
-const session = {}
+const session = { failed: false }
 
 /** The attempts that a text names, `!` after those that are final. Those of a session fail together. */
-function attemptsOf(text: string, group?: object): Attempt[] {
+function attemptsOf(text: string, group?: Attempt['group']): Attempt[] {
   return text.split(' ').map((word) => {
-    const kind = word.replace('!', '') as Attempt['kind']
-    return { kind, group, isFinal: word.endsWith('!') }
+    const kind = word.replace('!', '') as Attempt['state']['kind']
+    return { state: { kind, isFinal: word.endsWith('!') }, group }
   })
 }
 
@@ -89,27 +89,26 @@ describe('the outcomes of attempts after a failure or conflict', () => {
   })
 
   it('discards appends of a session that failed before', () => {
-    const attempt: Attempt = { kind: 'conflicted', group: session, groupHasFailed: true }
+    const attempt: Attempt = { state: { kind: 'conflicted' }, group: { failed: true } }
     expect(resolveAttempts([attempt], true)).toEqual(['discard'])
   })
 
   it('never retries a durable append and never acknowledges an undecided one', () => {
     const kinds = ['queued', 'written', 'failed', 'conflicted', 'refused', 'discarded', 'duplicate'] as const
     const attempt = fc.record({
-      kind: fc.constantFrom(...kinds),
-      isFinal: fc.boolean(),
+      state: fc.record({ kind: fc.constantFrom(...kinds), isFinal: fc.boolean() }),
       group: fc.constantFrom(undefined, session),
     })
     fc.assert(
       fc.property(fc.array(attempt, { maxLength: 12 }), fc.boolean(), (attempts, shared) => {
         const outcomes = resolveAttempts(attempts, shared)
         const lastWritten = attempts.findLastIndex(
-          ({ kind, isFinal }) => kind === 'written' || (kind === 'duplicate' && isFinal),
+          ({ state: { kind, isFinal } }) => kind === 'written' || (kind === 'duplicate' && isFinal),
         )
-        attempts.forEach(({ kind, isFinal }, index) => {
+        attempts.forEach(({ state: { kind, isFinal } }, index) => {
           const before = attempts.slice(0, index)
-          const firstUnresolved = before.find((attempt, i) => {
-            return attempt.kind === 'conflicted' || (attempt.kind === 'failed' && i > lastWritten)
+          const firstUnresolved = before.find(({ state }, i) => {
+            return state.kind === 'conflicted' || (state.kind === 'failed' && i > lastWritten)
           })
           const isKnown = index < lastWritten || (!shared && firstUnresolved === undefined)
           const isDurable =
@@ -117,7 +116,7 @@ describe('the outcomes of attempts after a failure or conflict', () => {
             (kind === 'failed' && index < lastWritten) ||
             (kind === 'duplicate' && (isFinal || isKnown))
           expect(outcomes[index] === 'acknowledge').toBe(isDurable)
-          if (kind === 'failed' && firstUnresolved?.kind !== 'conflicted') {
+          if (kind === 'failed' && firstUnresolved?.state.kind !== 'conflicted') {
             expect(outcomes[index]).not.toBe('retry')
           }
           if (kind === 'queued') expect(outcomes[index]).toBe('retry')

@@ -63,7 +63,7 @@ export type EngineServices = Awaited<ReturnType<typeof openServices>>
 /** Opens the storage, and constructs everything that works on it. */
 export async function openServices(settings: EngineSettings, signal: AbortSignal | undefined) {
   const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
-  const { shared, notifications } = storage.manifest
+  const { manifest } = storage
   const closing = new SharedSignal()
   let hint = (_logId: string): void => {}
   let onHistoryChanged = (): void => {}
@@ -78,28 +78,25 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   // The time of the storage, if it has a clock that the engines share.
   const { clockOffsetMs } = session
   const clock = clockOffsetMs === undefined ? settings.clock : offsetClock(settings.clock, clockOffsetMs)
-  let lostTails = 0
   const usage = settings.usage.open({ session, clock, onBackgroundError })
-  const catalog = new Catalog({ session, clock, onBackgroundError, closing })
+  const common = { session, clock, random, trimGraceMs, usage, onBackgroundError, closing }
+  const catalog = new Catalog(common)
+  const admission = new Admission(limits)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
+  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const work = new BackgroundWork({
+    ...common,
     electForBackgroundWork: session.electForBackgroundWork,
-    usage,
     isInUse: () => table.hasFollowers,
-    clock,
-    random,
-    onBackgroundError,
   })
-  const isShared = () => shared && session.isExclusive?.() !== true
+  let lostTails = 0
   const table: StreamTable = new StreamTable({
-    session,
-    clock,
+    ...common,
     limits,
-    shared,
-    isShared,
-    notifications,
+    shared: manifest.shared,
+    isShared: () => manifest.shared && session.isExclusive?.() !== true,
+    notifications: manifest.notifications,
     newAppendId: settings.newAppendId,
-    trimGraceMs,
     loadDocument: (basin, stream) => deadlines.find({ basin, stream }).then((found) => found?.value),
     isOverdue: (log) => deadlines.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),
@@ -107,13 +104,10 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     onFollow: () => work.stayInMemory(),
     onLost: ({ document: { basin, name }, loss }) => {
       lostTails++
-      onBackgroundError(
-        new HeadwaterError('storage', `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`),
-      )
+      const message = `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`
+      onBackgroundError(new HeadwaterError('storage', message))
     },
     create: (ref, purpose, policy) => creator.createOnUse(ref, purpose, policy),
-    closing,
-    onBackgroundError,
   })
   hint = (logId) => {
     if (!closing.aborted) table.hint(logId)
@@ -121,46 +115,29 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   onHistoryChanged = () => {
     if (!closing.aborted) table.historyChanged()
   }
-  const { newId } = settings
-  const creator = new StreamCreator({ catalog, usage, clock, newId, firstDeadlines })
-  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const deadlines: Deadlines = new Deadlines({
-    session,
+    ...common,
     catalog,
-    remove: (commit, stream, condition) => streams.remove(commit, stream, condition),
-    clock,
     confirmedClock,
-    onBackgroundError,
+    remove: (commit, stream, condition) => streams.remove(commit, stream, condition),
   })
-  const admission = new Admission(limits)
-  const appends = new AppendService({ table, admission, usage, work, clock, onBackgroundError })
-  const reads = new ReadService({
-    table,
-    admission,
-    readBudget,
-    usage,
-    deadlines,
-    clock,
-    random,
-    trimGraceMs,
-    closing,
-  })
-  const checkCipher = ciphers.check.bind(ciphers)
+  const appends = new AppendService({ ...common, table, admission, work })
+  const reads = new ReadService({ ...common, table, admission, readBudget, deadlines })
+  const creator = new StreamCreator({ ...common, catalog, newId: settings.newId, firstDeadlines })
   const find = deadlines.find.bind(deadlines)
   const builder = new StreamBuilder({ session, catalog, creator, table, reads, find })
   const streams: StreamService = new StreamService({
-    session,
+    ...common,
     catalog,
     table,
     creator,
     builder,
     deadlines,
-    usage,
     work,
-    clock,
   })
-  const basins = new BasinService({ session, catalog, streams, usage, work, clock, checkCipher, closing })
-  const tokens = new Tokens({ session, catalog, shared, clock, onBackgroundError, closing })
+  const checkCipher = ciphers.check.bind(ciphers)
+  const basins = new BasinService({ ...common, catalog, streams, work, checkCipher })
+  const tokens = new Tokens({ ...common, catalog, shared: manifest.shared })
 
   const closeAll = async () => {
     // Producers send what they have collected.
@@ -179,7 +156,7 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     return closed
   }
   work.start({
-    reclaim: () => reclaim({ session, confirmedClock, clock, trimGraceMs, usage }),
+    reclaim: () => reclaim({ ...common, confirmedClock }),
     checkDeadlines: () => deadlines.checkDue(),
     finishDeletions: () => basins.finishDeletions(),
     deleteExpiredTokens: async () => tokens.deleteExpired(await confirmedClock.now()),

@@ -105,11 +105,9 @@ export class EngineStream extends Stream {
     const { defaultRetention } = this.#caller
     this.#caller.assertOwner()
     const own = ownCopy(restored)
-    await this.#caller.run('create-stream', ref, options, async () => {
-      const { basins, streams } = this.#services
-      if (creation.always) await basins.createIfMissing(ref.basin, defaultRetention)
-      return streams.restore(ref, own, defaultRetention)
-    })
+    await this.#caller.run('create-stream', ref, options, () =>
+      this.#services.streams.restore(ref, own, defaultRetention, creation.always),
+    )
   }
 
   override append(
@@ -213,9 +211,10 @@ export class EngineStream extends Stream {
 
   override async checkTail(options?: CallOptions): Promise<StreamTail> {
     const target = this.#readTarget(false)
-    return this.#caller.run('check-tail', target.ref, options, (permit) =>
-      this.#services.reads.tail(permit.resolveTarget(target)),
-    )
+    return this.#caller.run('check-tail', target.ref, options, async (permit) => {
+      const { tail } = await this.#services.reads.describe(permit.resolveTarget(target))
+      return tail
+    })
   }
 
   /**

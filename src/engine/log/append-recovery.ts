@@ -1,5 +1,5 @@
 import { discardedError } from '../../api/errors.ts'
-import { type Attempt, resolveAttempts } from '../../core/resolve-attempts.ts'
+import { resolveAttempts } from '../../core/resolve-attempts.ts'
 import { streamTailOf } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
@@ -198,7 +198,7 @@ async function reloadFailure(target: AppendTarget): Promise<HeadwaterError | und
 
 /** Removes and settles, wherever they stand, the appends whose outcome is known. */
 function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, shared: boolean): void {
-  const outcomes = resolveAttempts(entries.map(attemptOf), shared)
+  const outcomes = resolveAttempts(entries, shared)
   const known: AppendEntry[] = []
   let failure: (AppendState & { readonly kind: 'failed' }) | undefined
   const unknown = entries.filter((entry, index) => {
@@ -222,16 +222,6 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
   })
   entries.splice(0, entries.length, ...unknown)
   settleAppends(known, target)
-}
-
-function attemptOf({ state, group }: AppendEntry): Attempt {
-  return {
-    // No write is in flight, so none is `writing`.
-    kind: state.kind === 'writing' ? 'queued' : state.kind,
-    isFinal: 'isFinal' in state && state.isFinal,
-    group,
-    groupHasFailed: group?.failed,
-  }
 }
 
 /**

@@ -187,6 +187,7 @@ export class StreamLog implements AppendTarget {
     return this.#options.isShared() || this.isStale ? this.reload() : Promise.resolve(true)
   }
 
+  /** Reads head and configuration from the storage, and what other engines appended for the followers. */
   async reload(): Promise<boolean> {
     const { session, loadDocument } = this.#options
     const { logId, basin, name } = this.document
@@ -195,6 +196,9 @@ export class StreamLog implements AppendTarget {
       const head = await this.#readHead()
       if (this.isDeleted) return false
       if (head === undefined) break
+      // First: a follower that finds the head moved and no batch returns to the storage.
+      await this.#publishUpTo(head)
+      if (this.isDeleted) return false
       if (head.epoch !== this.document.epoch) {
         const document = await loadDocument(basin, name)
         if (document?.logId !== logId) break
@@ -238,42 +242,27 @@ export class StreamLog implements AppendTarget {
       // No turn passes between the last test and the reset of `#syncing`, so no call is missed.
       while (this.#syncAgain) {
         this.#syncAgain = false
-        await this.#syncOnce()
+        await this.reload()
       }
     } finally {
       this.#syncing = undefined
     }
   }
 
-  async #syncOnce(): Promise<void> {
+  /** Passes the appends of other engines up to this head to the followers. */
+  async #publishUpTo(head: Head): Promise<void> {
     const { session, limits } = this.#options
-    const { logId } = this.document
-    const head = await this.#readHead()
-    if (head === undefined || this.isDeleted) {
-      this.markDeleted()
-      return
-    }
     const known = this.head.tail.seqNum
-    if (this.followers > 0 && head.tail.seqNum > known) {
-      const from = { seqNum: known }
-      const bytesMax = limits.followerLagBytes
-      const blocks = await session.read(logId, {
-        from,
-        endSeqNum: head.tail.seqNum,
-        bytesMax,
-        unsplit: true,
-      })
-      // Blocks that may be of another history than the head are left to `reload`.
-      if (!this.isStale) {
-        // Published first: a follower that finds the head moved and no batch returns to the storage.
-        for (const block of this.#appendsOf(blocks)) {
-          if (block.firstSeqNum >= known) this.#live.publish(liveBatch(block, head))
-        }
-        // With the epoch of the configuration that is known: until a new one is read, appends conflict.
-        this.#advance({ ...head, epoch: this.document.epoch })
-      }
+    const endSeqNum = head.tail.seqNum
+    if (this.followers === 0 || endSeqNum <= known || this.isStale) return
+    const from = { seqNum: known }
+    const range = { from, endSeqNum, bytesMax: limits.followerLagBytes, unsplit: true }
+    const blocks = await session.read(this.document.logId, range)
+    // Followers read from the storage what may be of another history than the head.
+    if (this.isStale) return
+    for (const block of this.#appendsOf(blocks)) {
+      if (block.firstSeqNum >= known) this.#live.publish(liveBatch(block, head))
     }
-    await this.reload()
   }
 
   #appendsOf(blocks: readonly StoredBlock[]): readonly StoredBlock[] {

@@ -64,11 +64,6 @@ export class BasinService {
     this.#context = context
   }
 
-  /** Creates the basin with the default configuration unless it exists. */
-  createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
-    return this.#context.catalog.createBasinIfMissing(name, defaultRetention)
-  }
-
   async create(
     name: string,
     config: BasinConfigInput,

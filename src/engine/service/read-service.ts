@@ -131,10 +131,6 @@ export class ReadService {
     }
   }
 
-  async tail(target: StreamTarget): Promise<StreamTail> {
-    return (await this.describe(target)).tail
-  }
-
   /** Resolves to what is known of a stream. With `isRead` it counts as a read of the stream. */
   async describe(target: StreamTarget, isRead = false): Promise<StreamDescription> {
     const { log, release } = await this.#context.table.lease(target, 'read')

@@ -127,11 +127,15 @@ export class StreamService {
     })
   }
 
-  /** Creates a stream that begins at a position. Rejects with `resource_already_exists`. */
+  /**
+   * Creates a stream that begins at a position, and its basin if `createsBasin`. Rejects with
+   * `resource_already_exists`.
+   */
   async restore(
     ref: StreamRef,
     restored: RestoredStream,
     defaultRetention: RetentionPolicy | undefined,
+    createsBasin = false,
   ): Promise<StreamInfo> {
     const { catalog, creator, deadlines } = this.#context
     assertMembers(restored, RESTORED_STREAM, 'restored')
@@ -141,6 +145,7 @@ export class StreamService {
     const tail: StreamPosition = { seqNum: start.seqNum, timestamp: millisecondsOf(start.timestamp) }
     assertInteger(tail.seqNum, 'start.seqNum')
     assertInteger(tail.timestamp, 'start.timestamp')
+    if (createsBasin) await catalog.createBasinIfMissing(ref.basin, defaultRetention)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await catalog.activeBasin(ref.basin)
       if ((await deadlines.find(ref)) !== undefined) throw streamExists(ref)
