@@ -276,10 +276,10 @@ export class Engine extends Headwater {
    */
   async restoreStream(ref: StreamRef, restored: RestoredStream, options?: CallOptions): Promise<StreamInfo> {
     this.#caller.assertOwner()
-    const signal = signalOf(options)
-    signal?.throwIfAborted()
-    const call = () => this.#services.streams.restore(ref, restored, this.#caller.defaultRetention)
-    return unlessAborted(signal, this.#caller.track(call))
+    const own = ownCopy(restored)
+    return this.#caller.run('create-stream', ref, options, () =>
+      this.#services.streams.restore(ref, own, this.#caller.defaultRetention),
+    )
   }
 
   /**
