@@ -6,15 +6,15 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'
 import { assertInteger } from '../../src/model/validation.ts'
-import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import type { StreamChange } from '../../src/sync/changes.ts'
+import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import type { ChangeSource, StreamChange } from '../../src/sync/changes.ts'
 import {
   type FoldedRecord,
   type FoldState,
   foldChange,
   foldStateAt,
   startOfChanges,
-} from '../../src/sync/fold-state.ts'
+} from '../../src/sync/fold.ts'
 import { assertFoldOptions, type FoldOptions } from './options.ts'
 import { FoldSnapshots } from './snapshots.ts'
 import { type FoldSource, foldSourceOf } from './source.ts'
@@ -39,11 +39,11 @@ export function fold<State, Value, Input>(
   options: FoldOptions<State, JsonRecord<Value>>,
 ): Fold<State>
 export function fold<State, Confirmed extends FoldedRecord, Pending>(
-  source: FoldSource<Confirmed, Pending>,
+  source: ChangeSource<Confirmed, Pending>,
   options: FoldOptions<State, Confirmed | Pending>,
 ): Fold<State>
 export function fold(
-  source: Stream | JsonStream<unknown, never> | FoldSource<unknown, unknown>,
+  source: Stream | JsonStream<unknown, never> | ChangeSource<unknown, unknown>,
   options: FoldOptions<unknown, never>,
 ): Fold<unknown> {
   assertFoldOptions(options)
@@ -54,14 +54,6 @@ export function fold(
 interface FoldEnd {
   readonly error: unknown
   readonly isClosed: boolean
-}
-
-/**
- * Returns the error for a caller. The one for a closed fold is created here, because most closed folds have
- * no caller.
- */
-function errorOf({ error, isClosed }: FoldEnd): unknown {
-  return isClosed ? new HeadwaterError('closed', String(error)) : error
 }
 
 /** A waiting call of `reached`. */
@@ -81,11 +73,11 @@ interface Waiter {
 export class Fold<State> {
   readonly #source: FoldSource<FoldedRecord, unknown>
   readonly #options: FoldOptions<State, never>
-  readonly #snapshots: FoldSnapshots<State>
+  #snapshots: FoldSnapshots<State>
   readonly #values = new Subject<State>()
   readonly #following = new AbortController()
   readonly #done: Promise<void>
-  readonly #ignoreSignal: (() => void) | undefined
+  #ignoreSignal = () => {}
   #waiters: Waiter[] = []
   #state: FoldState<State>
   #isLoaded = false
@@ -93,14 +85,13 @@ export class Fold<State> {
   #end: FoldEnd | undefined
 
   /** @internal */
-  constructor(source: FoldSource<unknown, unknown>, options: FoldOptions<State, never>) {
+  constructor(source: FoldSource, options: FoldOptions<State, never>) {
     this.#source = source as FoldSource<FoldedRecord, unknown>
     this.#options = options
     this.#state = foldStateAt(options.initial)
-    this.#snapshots = new FoldSnapshots(this.#source.stored, options, () => this.#state)
+    this.#snapshots = this.#newSnapshots()
     this.#done = this.#run()
-    const { signal } = options
-    this.#ignoreSignal = signal && onAbort(signal, () => this.#fail(signal.reason))
+    this.#ignoreSignal = onAnyAbort([options.signal], (error) => this.#finish({ error, isClosed: false }))
   }
 
   /** The value of all records that were reduced so far, pending ones included. */
@@ -174,7 +165,7 @@ export class Fold<State> {
   }
 
   async #close(): Promise<void> {
-    this.#finish({ error: 'the fold is closed', isClosed: true })
+    this.#finish({ error: closed('the fold is closed'), isClosed: true })
     await this.#done
     await this.#snapshots.close()
   }
@@ -185,51 +176,51 @@ export class Fold<State> {
       const restored = await this.#snapshots.load(signal)
       if (restored !== undefined) this.#state = restored
       while (!(await this.#follow(signal))) {
+        // The snapshots are those of another stream.
+        this.#snapshots.stop(undefined)
         this.#state = foldStateAt(this.#options.initial)
         this.#isLoaded = false
-        this.#snapshots.reset()
+        this.#snapshots = this.#newSnapshots()
       }
       if (this.#end !== undefined) return
       // No record can follow, so the value is final.
       this.#advance(this.#state, true)
-      this.#finish({ error: 'the source of the fold has ended', isClosed: true })
+      this.#finish({ error: closed('the source of the fold has ended'), isClosed: true })
     } catch (error) {
-      const isClosed = HeadwaterError.is(error) && error.code === 'closed'
-      if (isClosed) this.#finish({ error: 'the source of the fold is closed', isClosed })
-      else this.#fail(error)
+      this.#finish({ error, isClosed: HeadwaterError.is(error) && error.code === 'closed' })
     }
+  }
+
+  #newSnapshots(): FoldSnapshots<State> {
+    return new FoldSnapshots(this.#source.stored, this.#options, () => this.#state)
   }
 
   /** Follows the source. Resolves to false if it is not the stream that the state was derived from. */
   async #follow(signal: AbortSignal): Promise<boolean> {
     const from = startOfChanges(this.#state)
     const { leaving } = this.#state
-    const changes = this.#source.changes(from, { signal, leaving })[Symbol.asyncIterator]()
     try {
-      // Not a loop over the changes, which would keep the last one in memory while it waits.
-      let taken: boolean | undefined
-      do taken = this.#take(await changes.next())
-      while (taken === undefined)
-      return taken
+      for await (const change of this.#source.changes(from, { signal, leaving })) {
+        if (this.#end !== undefined) break
+        if (!this.#take(change)) return false
+      }
+      return true
     } catch (error) {
       // The stream is shorter than it was.
       if (from > 0 && HeadwaterError.is(error) && error.code === 'range_not_satisfiable') return false
       throw error
-    } finally {
-      await changes.return?.()
     }
   }
 
-  /** Applies a change. Returns true at the end of the source, and false if it is another stream. */
-  #take({ done, value: change }: IteratorResult<StreamChange<FoldedRecord, unknown>>): boolean | undefined {
-    if (done || this.#end !== undefined) return true
+  /** Applies a change. Returns false if it is one of another stream. */
+  #take(change: StreamChange<FoldedRecord, unknown>): boolean {
     const { reduce, trimmed } = this.#options
     const reducer = reduce as (state: State, record: unknown) => State
     const outcome = foldChange(this.#state, change, reducer, trimmed === 'skip')
     if (outcome.kind === 'replaced') return false
     if (outcome.kind === 'gap') throw this.#trimmedError(outcome)
     this.#advance(outcome.state, change.isCaughtUp)
-    return undefined
+    return true
   }
 
   #advance(state: FoldState<State>, isCaughtUp: boolean): void {
@@ -252,25 +243,19 @@ export class Fold<State> {
 
   async #when(isNow: boolean, position: number, signal: AbortSignal | undefined): Promise<State> {
     signal?.throwIfAborted()
-    const end = this.#end
-    if (end !== undefined && !(isNow && end.isClosed)) throw errorOf(end)
-    if (!isNow) {
-      let waiter: Waiter | undefined
-      const reached = new Promise<void>((resolve, reject) => {
-        waiter = { position, resolve, reject }
-        this.#waiters.push(waiter)
-      })
-      try {
-        await unlessAborted(signal, reached)
-      } finally {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter)
-      }
+    if (this.#end !== undefined && !(isNow && this.#end.isClosed)) throw this.#end.error
+    if (isNow) return this.value
+    let waiter: Waiter | undefined
+    const reached = new Promise<void>((resolve, reject) => {
+      waiter = { position, resolve, reject }
+      this.#waiters.push(waiter)
+    })
+    try {
+      await unlessAborted(signal, reached)
+    } finally {
+      this.#waiters = this.#waiters.filter((other) => other !== waiter)
     }
     return this.value
-  }
-
-  #fail(error: unknown): void {
-    this.#finish({ error, isClosed: false })
   }
 
   /** Ends the fold. The first end counts. */
@@ -278,9 +263,9 @@ export class Fold<State> {
     if (this.#end !== undefined) return
     const { error, isClosed } = end
     this.#end = end
-    this.#ignoreSignal?.()
+    this.#ignoreSignal()
     this.#following.abort(error)
-    for (const { reject } of this.#waiters.splice(0)) reject(errorOf(end))
+    for (const { reject } of this.#waiters.splice(0)) reject(error)
     if (isClosed) {
       this.#values.complete()
       return
@@ -295,4 +280,8 @@ export class Fold<State> {
       "store them again, or pass `trimmed: 'skip'` to continue with the remaining records"
     return new HeadwaterError('history_trimmed', message, { seqNum: to, cause: this.#snapshots.loadError })
   }
+}
+
+function closed(message: string): HeadwaterError {
+  return new HeadwaterError('closed', message)
 }

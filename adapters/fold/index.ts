@@ -1,5 +1,4 @@
 export type { ChangeSource, NumberedItem, StreamChange } from '../../src/sync/changes.ts'
-export type { FoldedRecord } from '../../src/sync/fold-state.ts'
+export type { FoldedRecord } from '../../src/sync/fold.ts'
 export { Fold, fold } from './fold.ts'
 export type { FoldOptions } from './options.ts'
-export type { FoldSource } from './source.ts'

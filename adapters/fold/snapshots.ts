@@ -1,64 +1,79 @@
 import { JsonCodec } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import type { RecordInput } from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
+import { trimRecord } from '../../src/model/record.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
+import { codeOf } from '../../src/sync/failures.ts'
 import {
+  EMPTY_SCAN,
+  type FoldSnapshot,
+  type FoldState,
+  foldStateAt,
+  isOfKind,
   isSnapshotDue,
-  isSnapshotDueOnClose,
   isSuperseded,
-  type SnapshotProgress,
-} from '../../src/sync/fold-policy.ts'
-import { type FoldSnapshot, isOfKind, type SnapshotKind } from '../../src/sync/fold-snapshot.ts'
-import { type FoldState, foldStateAt } from '../../src/sync/fold-state.ts'
+  recordsOfSnapshot,
+  scanSnapshots,
+  snapshotPartOf,
+} from '../../src/sync/fold.ts'
 import type { FoldOptions } from './options.ts'
-import { SnapshotStore } from './snapshot-store.ts'
 
 const SNAPSHOT_EVERY = 1_000
+/** The attempts at a snapshot while other folds store theirs at the same time. */
+const ATTEMPTS_MAX = 3
 
-/** Loads the last snapshot of a fold, and stores new ones between deliveries of records. */
+/**
+ * Loads the last snapshot of a fold, and stores new ones between deliveries of records.
+ *
+ * The snapshots are in a stream of their own. Each append is conditional on the tail, so of several tabs that
+ * store snapshots at once, one completes its own. The last part comes in one batch with a trim of everything
+ * before the snapshot, so that a complete snapshot is in the stream at any time.
+ */
 export class FoldSnapshots<State> {
-  readonly #stored: Stream | undefined
-  readonly #store: SnapshotStore | undefined
-  readonly #codec: FoldCodec<State>
+  readonly #folded: Stream | undefined
+  readonly #stream: Stream | undefined
   readonly #options: FoldOptions<State, never>
   readonly #every: number
   readonly #state: () => FoldState<State>
   readonly #stopping = new AbortController()
+  readonly #writer = new JsonCodec<unknown>(undefined)
+  readonly #reader: JsonCodec<unknown>
   /** The identity of the folded stream, once it is known. */
   #identity: string | undefined
-  /** The position of the newest snapshot. */
+  /** The tail of the snapshots if nothing was stored since they were loaded, as far as this fold knows. */
+  #tail: number | undefined
+  /** The position of the newest snapshot, or of the last attempt to store one. */
   #saved = 0
-  /** The position of the last attempt to store one. */
-  #attempted = 0
-  #isCaughtUp = false
-  #isClosing = false
-  /** Counts how often the stream turned out to be another one. */
-  #resets = 0
+  /** Whether this fold has loaded or stored a snapshot. */
+  #isStored = false
+  #phase: Parameters<typeof isSnapshotDue>[1] = 'catching-up'
   #saving: Promise<void> | undefined
   /** The reason why no snapshot could be loaded. */
   loadError: unknown
 
-  /** Throws `invalid` if snapshots could not represent the initial value. */
-  constructor(stored: Stream | undefined, options: FoldOptions<State, never>, state: () => FoldState<State>) {
-    this.#stored = stored
+  /** Throws `invalid` if snapshots could not represent the initial value, and for an invalid schema. */
+  constructor(folded: Stream | undefined, options: FoldOptions<State, never>, state: () => FoldState<State>) {
+    this.#folded = folded
     this.#options = options
     this.#every = options.snapshotEvery ?? SNAPSHOT_EVERY
     this.#state = state
-    this.#codec = new FoldCodec(options)
-    const stream = this.#every === Number.POSITIVE_INFINITY ? undefined : streamOf(stored, options)
-    this.#store = stream && new SnapshotStore(stream)
-    if (this.#store !== undefined) this.#codec.encode(options.initial)
+    this.#reader = new JsonCodec<unknown>(options.schema)
+    if (this.#every === Number.POSITIVE_INFINITY) return
+    this.#stream = options.snapshots ?? (folded && siblingOf(folded, options.name))
+    if (this.#stream !== undefined) this.#encode(options.initial)
   }
 
   /** Resolves to the state of the newest snapshot that can be used. */
   async load(signal: AbortSignal): Promise<FoldState<State> | undefined> {
-    if (this.#store === undefined) return undefined
+    if (this.#stream === undefined) return undefined
     try {
-      const [snapshots, identity] = await Promise.all([this.#store.load(signal), this.#identify(signal)])
+      const [snapshots, identity] = await Promise.all([this.#scan(this.#stream, signal), this.#identify()])
       this.#identity = identity
-      const kind = this.#kind(identity)
-      for (const snapshot of snapshots.filter((each) => isOfKind(each, kind))) {
-        const state = await this.#decoded(snapshot)
+      const kind = { source: identity ?? '', version: this.#options.version }
+      for (const snapshot of snapshots) {
+        const state = isOfKind(snapshot, kind) ? await this.#decoded(snapshot) : undefined
         if (state !== undefined) return state
       }
     } catch (error) {
@@ -71,19 +86,11 @@ export class FoldSnapshots<State> {
 
   /** Decides whether a snapshot is due, and stores it in a later turn. */
   onChange(isCaughtUp: boolean): void {
-    this.#isCaughtUp = isCaughtUp
+    if (this.#phase !== 'closing') this.#phase = isCaughtUp ? 'following' : 'catching-up'
     if (this.#saving !== undefined || !this.#isDue) return
     this.#saving = this.#saveWhileDue().finally(() => {
       this.#saving = undefined
     })
-  }
-
-  /** Forgets the snapshots, which are those of another stream. */
-  reset(): void {
-    this.#saved = 0
-    this.#attempted = 0
-    this.#identity = undefined
-    this.#resets++
   }
 
   /** Stores nothing more. */
@@ -93,71 +100,118 @@ export class FoldSnapshots<State> {
 
   /** Waits for the snapshot that is being stored. Stores one more if there are enough new records. */
   async close(): Promise<void> {
-    this.#isClosing = true
+    this.#phase = 'closing'
     await this.#saving
-    const isDue = isSnapshotDueOnClose(this.#progressSince(this.#saved))
-    if (this.#store === undefined || this.#stopping.signal.aborted || !isDue) return
-    await this.#save(this.#store)
+    if (this.#isDue) await this.#save(this.#stream!)
   }
 
   get #isDue(): boolean {
-    if (this.#store === undefined || this.#isClosing || this.#stopping.signal.aborted) return false
-    return isSnapshotDue(this.#progressSince(this.#attempted), this.#isCaughtUp)
-  }
-
-  #progressSince(saved: number): SnapshotProgress {
-    const { position, leaving } = this.#state()
-    return { position, saved, every: this.#every, leaving: leaving.length }
+    if (this.#stream === undefined || this.#stopping.signal.aborted) return false
+    const { position } = this.#state()
+    return isSnapshotDue({ position, saved: this.#saved, every: this.#every }, this.#phase)
   }
 
   async #saveWhileDue(): Promise<void> {
     // Records that have arrived are delivered first.
-    for (await macrotask(); this.#isDue; await macrotask()) await this.#save(this.#store!)
-  }
-
-  /** Stores the current state. Reports a failure. */
-  async #save(store: SnapshotStore): Promise<void> {
-    const { signal } = this.#stopping
-    const resets = this.#resets
-    try {
-      const identity = this.#identity ?? (await this.#identify(signal))
-      if (resets !== this.#resets) return
-      this.#identity = identity
-      const kind = this.#kind(identity)
-      const { confirmed, position, last, leaving } = this.#state()
-      this.#attempted = position
-      // Without waiting: a reducer that changes the state in place must not change it meanwhile.
-      const snapshot = { ...kind, position, last: last ?? null, leaving, ...this.#codec.encode(confirmed) }
-      const progress = this.#progressSince(this.#saved)
-      const saved = await store.save(
-        snapshot,
-        (other) => isSuperseded(progress, other.position, isOfKind(other, kind)),
-        signal,
-      )
-      if (resets !== this.#resets) return
-      this.#saved = saved
-      // One of another version stays, even if it is older: the next attempt is due `every` records later.
-      if (position - saved < this.#every) this.#attempted = saved
-    } catch (error) {
-      if (resets === this.#resets) this.#attempted = this.#state().position
-      if (!signal.aborted) this.#report(error)
+    for (await macrotask(); this.#isDue && this.#phase !== 'closing'; await macrotask()) {
+      await this.#save(this.#stream!)
     }
   }
 
-  /** Resolves to undefined if the stream is missing, or if the caller may not know. */
-  async #identify(signal: AbortSignal): Promise<string | undefined> {
-    return this.#stored?.identity({ signal }).catch(() => undefined)
-  }
-
-  #kind(identity = ''): SnapshotKind {
-    return { source: identity, version: this.#options.version }
-  }
-
-  async #decoded(snapshot: FoldSnapshot): Promise<FoldState<State> | undefined> {
+  /** Stores the current state. Reports a failure: the next attempt is due `every` records later. */
+  async #save(stream: Stream): Promise<void> {
+    const { signal } = this.#stopping
+    let { position: saved } = this.#state()
     try {
-      const state = await this.#codec.decode(snapshot)
-      this.#saved = this.#attempted = snapshot.position
-      return foldStateAt(state, snapshot.position, snapshot.last ?? undefined, snapshot.leaving)
+      this.#identity ??= await this.#identify()
+      const { confirmed, position, last = null, leaving } = this.#state()
+      saved = position
+      const described = {
+        source: this.#identity ?? '',
+        version: this.#options.version,
+        position,
+        last,
+        leaving,
+      }
+      // Without waiting: a reducer that changes the state in place must not change it meanwhile.
+      const snapshot = { ...described, ...this.#encode(confirmed) }
+      const newest = await this.#store(stream, snapshot, signal)
+      this.#isStored ||= newest > 0
+      // One of another version stays, even if it is older.
+      if (position - newest < this.#every) saved = newest
+    } catch (error) {
+      if (!signal.aborted) this.#report(error)
+    }
+    this.#saved = saved
+  }
+
+  /** Stores a snapshot unless another one is new enough. Resolves to the position of the newest snapshot. */
+  async #store(stream: Stream, snapshot: FoldSnapshot, signal: AbortSignal): Promise<number> {
+    const records = recordsOfSnapshot(snapshot)
+    let tail = this.#tail
+    // Others may store theirs before the next one.
+    this.#tail = undefined
+    for (let attempt = 1; ; attempt++) {
+      if (tail === undefined) {
+        const { part, ...newest } = await newestPart(stream, signal)
+        tail = newest.tail
+        // An incomplete snapshot was left by a crash, unless another fold is about to complete it.
+        const isUsable = part !== undefined && (attempt > 1 || part.index === part.count - 1)
+        if (isUsable && isSuperseded(snapshot, part, this.#every, this.#isStored)) return part.position
+      }
+      try {
+        this.#tail = await appendSnapshot(stream, records, tail, signal)
+        return snapshot.position
+      } catch (error) {
+        if (codeOf(error) !== 'seq_num_mismatch' || attempt === ATTEMPTS_MAX) throw error
+        tail = undefined
+      }
+    }
+  }
+
+  /** Resolves to the complete snapshots, from the newest to the oldest. */
+  async #scan(stream: Stream, signal: AbortSignal): Promise<readonly FoldSnapshot[]> {
+    let scan = EMPTY_SCAN
+    try {
+      const read = stream.read({}, { as: 'bytes', signal })
+      for await (const { records } of read.batches()) scan = scanSnapshots(scan, records)
+      // An empty stream may have a tail.
+      this.#tail = scan.end === 0 ? undefined : scan.end
+    } catch (error) {
+      if (!isStreamMissing(error)) throw error
+      this.#tail = 0
+    }
+    return scan.complete
+  }
+
+  /** Resolves to undefined if the stream is missing, or if the caller may not know. */
+  async #identify(): Promise<string | undefined> {
+    return this.#folded?.identity({ signal: this.#stopping.signal }).catch(() => undefined)
+  }
+
+  /** Throws `invalid` for a value that JSON cannot represent or would silently change. */
+  #encode(state: State): Pick<FoldSnapshot, 'isJson' | 'state'> {
+    const { encode } = this.#options
+    const encoded = encode === undefined ? state : encode(state)
+    if (encoded instanceof Uint8Array) return { isJson: false, state: encoded }
+    // Synchronous without a schema.
+    return { isJson: true, state: utf8(this.#writer.encode(encoded) as string) }
+  }
+
+  /** Resolves to undefined if the snapshot cannot be decoded, or does not match the schema. */
+  async #decoded(snapshot: FoldSnapshot): Promise<FoldState<State> | undefined> {
+    const { isJson, state: body, position, last, leaving } = snapshot
+    const { decode } = this.#options
+    try {
+      let encoded: unknown = body
+      if (isJson) {
+        const [record] = await this.#reader.decode([{ seqNum: position, timestamp: 0, headers: [], body }])
+        encoded = record!.value
+      }
+      const state = decode === undefined ? (encoded as State) : decode(encoded as never)
+      this.#saved = position
+      this.#isStored = position > 0
+      return foldStateAt(state, position, last ?? undefined, leaving)
     } catch (error) {
       this.#report(error)
       return undefined
@@ -173,49 +227,41 @@ export class FoldSnapshots<State> {
   }
 }
 
-/** The stream of the snapshots, if there is a place for them. */
-function streamOf(
-  stored: Stream | undefined,
-  { name = 'default', snapshots }: Pick<FoldOptions<unknown, never>, 'name' | 'snapshots'>,
-): Stream | undefined {
-  if (snapshots !== undefined || stored === undefined) return snapshots
+/** Returns the stream of the snapshots beside the folded one. */
+function siblingOf(folded: Stream, name = 'default'): Stream {
   // Not below the name of the folded stream, so that lists of an app's own prefix do not contain it.
-  return stored.sibling(`.fold/${name}/${stored.name}`, {
+  return folded.sibling(`.fold/${name}/${folded.name}`, {
     config: { retentionPolicy: 'infinite' },
     autoCreate: true,
   })
 }
 
-/** Converts the values of a fold to what a snapshot stores, and back. */
-class FoldCodec<State> {
-  readonly #options: Pick<FoldOptions<State, never>, 'encode' | 'decode'>
-  readonly #writer = new JsonCodec<unknown>(undefined)
-  readonly #reader: JsonCodec<unknown>
-
-  /** Throws `invalid` for an object that is not a schema. */
-  constructor(options: Pick<FoldOptions<State, never>, 'encode' | 'decode' | 'schema'>) {
-    this.#options = options
-    this.#reader = new JsonCodec<unknown>(options.schema)
+/** Appends the parts of a snapshot, the last one with a trim of what was before. Resolves to the tail. */
+async function appendSnapshot(
+  stream: Stream,
+  records: readonly RecordInput[],
+  start: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let tail = start
+  for (const [index, record] of records.entries()) {
+    const isLast = index === records.length - 1
+    const batch = isLast && start > 0 ? [record, trimRecord(start)] : [record]
+    const ack = await stream.append(batch, { matchSeqNum: tail, signal })
+    tail = ack.end.seqNum
   }
+  return tail
+}
 
-  /** Throws `invalid` for a value that JSON cannot represent or would silently change. */
-  encode(state: State): Pick<FoldSnapshot, 'isJson' | 'state'> {
-    const { encode } = this.#options
-    const encoded = encode === undefined ? state : encode(state)
-    if (encoded instanceof Uint8Array) return { isJson: false, state: encoded }
-    // Synchronous without a schema.
-    return { isJson: true, state: utf8(this.#writer.encode(encoded) as string) }
-  }
-
-  /** Rejects if the snapshot cannot be decoded, or does not match the schema. */
-  async decode({ isJson, state, position }: FoldSnapshot): Promise<State> {
-    const { decode } = this.#options
-    const encoded = isJson ? await this.#parsed(state, position) : state
-    return decode === undefined ? (encoded as State) : decode(encoded as never)
-  }
-
-  async #parsed(body: Uint8Array, seqNum: number): Promise<unknown> {
-    const [record] = await this.#reader.decode([{ seqNum, timestamp: 0, headers: [], body }])
-    return record!.value
+/** Resolves to the tail, and to the part of a snapshot that was stored last. */
+async function newestPart(stream: Stream, signal: AbortSignal) {
+  try {
+    // The last part of a snapshot and the trim behind it.
+    const { records, tail } = await stream.readBatch({ tailOffset: 2 }, { as: 'bytes', signal })
+    const { seqNum } = tail ?? (await stream.checkTail({ signal }))
+    return { tail: seqNum, part: records.map(snapshotPartOf).findLast((part) => part !== undefined) }
+  } catch (error) {
+    if (!isStreamMissing(error)) throw error
+    return { tail: 0, part: undefined }
   }
 }

@@ -53,7 +53,21 @@ export interface ChangeOptions {
   readonly leaving?: readonly string[] | undefined
 }
 
-/** A source of changes: a synced stream, or a plain stream, in which nothing is pending. */
+/**
+ * A source of changes: a synced stream, or one that an app makes for a fold.
+ *
+ * ```ts
+ * // The records of two streams, one after the other.
+ * const both: ChangeSource<TextRecord, never> = {
+ *   async *changes(from, { signal }) {
+ *     const other = basin.stream('archive')
+ *     const records = [...(await other.read({}, { signal }).toArray()), ...(await stream.read().toArray())]
+ *     yield { confirmed: records.slice(from), position: records.length, pending: [], isCaughtUp: true }
+ *   },
+ * }
+ * const count = fold(both, { version: 1, initial: 0, reduce: (sum) => sum + 1 })
+ * ```
+ */
 export interface ChangeSource<Confirmed, Pending = Confirmed> {
   /**
    * Iterates over changes from a sequence number on, until the signal aborts. A change is passed on when the

@@ -6,7 +6,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
 import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
-import { recordsOfSnapshot } from '../../src/sync/fold-snapshot.ts'
+import { recordsOfSnapshot } from '../../src/sync/fold.ts'
 import { outcomeOf } from '../support/engine.ts'
 import { gated } from '../support/gated-storage.ts'
 import {

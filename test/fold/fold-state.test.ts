@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { StreamChange } from '../../src/sync/changes.ts'
-import { type FoldedRecord, type FoldState, foldChange, foldStateAt } from '../../src/sync/fold-state.ts'
+import { type FoldedRecord, type FoldState, foldChange, foldStateAt } from '../../src/sync/fold.ts'
 
 interface Letter extends FoldedRecord {
   readonly text: string

@@ -11,7 +11,7 @@ import {
   type Stream,
   type TextRecord,
 } from '../../src/index.ts'
-import { EMPTY_SCAN, type FoldSnapshot, scanSnapshots } from '../../src/sync/fold-snapshot.ts'
+import { EMPTY_SCAN, type FoldSnapshot, scanSnapshots } from '../../src/sync/fold.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 
 /** The storages that folds are tested on. Each call of the function makes another one. */
