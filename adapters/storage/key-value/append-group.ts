@@ -86,18 +86,19 @@ async function draftAppends(
     plan = planAppends(requests, { headOf: () => entry.log?.head })
   }
   for (const { blocks, head } of plan.logs) {
-    const { freedBelow } = entry.log!
-    let { meteredBytes } = entry.log!
+    let { meteredBytes, unmerged, ...log } = entry.log!
     for (const block of blocks) {
       addBlock(draft, logId, block, valueBytesMax)
       meteredBytes += block.meteredBytes
+      unmerged++
     }
-    draft.putLog(logId, entry, { head, meteredBytes, freedBelow })
+    draft.putLog(logId, entry, { ...log, head, meteredBytes, unmerged })
   }
   return plan.conflicts
 }
 
-function addBlock({ puts }: Draft, logId: string, block: StoredBlock, valueBytesMax: number): void {
+/** Adds a block to a batch. */
+export function addBlock({ puts }: Draft, logId: string, block: StoredBlock, valueBytesMax: number): void {
   const { endSeqNum, expiresAt, meteredBytes, data } = block
   const isInline = data.length <= INLINE_BYTES_MAX
   const parts = isInline ? 0 : Math.ceil(data.length / valueBytesMax)

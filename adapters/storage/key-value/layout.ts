@@ -9,7 +9,7 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
  * |---|---|
  * | `f` | the format as a decimal number |
  * | `c` collection 00 key | a document: its version, and its value as JSON |
- * | `l` log | a log as JSON: its head, metered bytes, and where freeing ended; `null` once it is deleted |
+ * | `l` log | a log as JSON: its head and the members of {@link KeyValueLog}; `null` once it is deleted |
  * | `b` log end | a block: seven numbers (below), and its data if that is short |
  * | `d` log end part | a part of the data of a longer block |
  * | `t` time log | empty: at this time a trim, or at 0 the deletion, left blocks to free |
@@ -39,7 +39,14 @@ export interface KeyValueLog {
   readonly meteredBytes: number
   /** Everything that ends at or below this sequence number was freed after a trim. */
   readonly freedBelow: number
+  /** Blocks that end at or below this sequence number are not merged any more. */
+  readonly mergedBelow: number
+  /** The number of blocks behind those. */
+  readonly unmerged: number
 }
+
+/** What a new log has besides its head. */
+export const EMPTY_LOG = { meteredBytes: 0, freedBelow: 0, mergedBelow: 0, unmerged: 0 } as const
 
 /** A block whose data may be stored in parts. */
 export interface BlockEntry extends StoredBlock {
@@ -97,8 +104,10 @@ export function encodeLog(log: KeyValueLog | undefined): Uint8Array {
 export function decodeLog(value: Uint8Array): KeyValueLog | undefined {
   const log = parseJson(lossyTextOf(value)) as KeyValueLog | null
   if (log === null) return undefined
-  const isWhole = [log.head?.tail?.seqNum, log.meteredBytes, log.freedBelow].every(Number.isSafeInteger)
-  if (!isWhole || !Array.isArray(log.head.trims)) throw storeDamaged('the entry of a log is invalid')
+  const { head, meteredBytes, freedBelow, mergedBelow, unmerged } = log
+  const numbers = [head?.tail?.seqNum, meteredBytes, freedBelow, mergedBelow, unmerged]
+  const isWhole = numbers.every(Number.isSafeInteger)
+  if (!isWhole || !Array.isArray(head.trims)) throw storeDamaged('the entry of a log is invalid')
   return log
 }
 

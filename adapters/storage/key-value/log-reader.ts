@@ -23,11 +23,15 @@ export async function readLogBlocks(
   const { from } = range
   let after =
     'seqNum' in from ? from.seqNum : await seqNumAt(store, logId, from.timestamp, log.head.tail.seqNum)
-  for (let blocksMax = BLOCKS_MAX.first; !collector.isDone; blocksMax = BLOCKS_MAX.next) {
+  let isMerged = false
+  for (let blocksMax = BLOCKS_MAX.first; !collector.isDone && !isMerged; blocksMax = BLOCKS_MAX.next) {
     const limit = Math.max(1, Math.min(blocksMax, collector.recordsLeft))
     const found = await store.scan({ ...blockRange(logId, after), limit })
     for (const [, value] of found) {
       const entry = decodeBlock(value)
+      // A block that was merged since the last scan also contains records that were read. The next read cuts it.
+      isMerged = collector.blocks.length > 0 && entry.firstSeqNum < after
+      if (isMerged) break
       after = entry.endSeqNum
       const isCut = collector.blocks.length === 0 && wantsPart(entry, range)
       const block = isCut ? await cutEntry(store, logId, entry, range) : entry

@@ -26,8 +26,16 @@ import { GroupCommit } from '../../../src/storage/group-commit.ts'
 import { copyHead } from '../../../src/storage/heads.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { appendGroup } from './append-group.ts'
-import { catalogKey, collectionKey, decodeDocumentValue, encodeDocumentValue, parseJson } from './layout.ts'
+import {
+  catalogKey,
+  collectionKey,
+  decodeDocumentValue,
+  EMPTY_LOG,
+  encodeDocumentValue,
+  parseJson,
+} from './layout.ts'
 import { readLogBlocks } from './log-reader.ts'
+import { isMergeDue, mergeBlocks } from './merge.ts'
 import { reclaimBlocks } from './reclaim.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, LogEntries, type LogEntry, transact } from './transaction.ts'
@@ -42,7 +50,10 @@ export class KeyValueSession implements StorageSession {
   readonly #calls = new SessionCalls()
   readonly #writes = new SerialQueue()
   readonly #appends: GroupCommit<AppendRequest>
+  readonly #valueBytesMax: number
   readonly #onClosed: (() => void) | undefined
+  /** Logs whose blocks are being merged. */
+  readonly #merging = new Set<string>()
   #isFull = false
 
   constructor(
@@ -52,6 +63,7 @@ export class KeyValueSession implements StorageSession {
     const { isShared, valueBytesMax, onClosed } = options
     this.#store = store
     this.#logs = new LogEntries(store, !isShared)
+    this.#valueBytesMax = valueBytesMax
     this.#onClosed = onClosed
     this.#appends = new GroupCommit(
       (group) => this.#writes.run(() => appendGroup(store, this.#logs, valueBytesMax, group)),
@@ -103,11 +115,23 @@ export class KeyValueSession implements StorageSession {
       try {
         await this.#appends.add(request)
         this.#isFull = false
+        this.#mergeLater(request.logId)
       } catch (error) {
         if (StorageFailure.is(error) && error.kind === 'quota') this.#isFull = true
         throw error
       }
     })
+  }
+
+  /** Merges the blocks of a log in the background if there are enough. */
+  #mergeLater(logId: string): void {
+    if (this.#merging.has(logId) || !isMergeDue(this.#logs.cached(logId)?.log)) return
+    this.#merging.add(logId)
+    const merged = this.#calls.run(() =>
+      this.#writes.run(() => mergeBlocks(this.#store, this.#logs, logId, this.#valueBytesMax)),
+    )
+    // The blocks stay as they are after a failure, and count for the next attempt.
+    merged.catch(() => {}).finally(() => this.#merging.delete(logId))
   }
 
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
@@ -190,8 +214,7 @@ async function draftCommit(
   }
   for (const { logId, head } of plan.logs) {
     const entry = entries.get(logId)!
-    const { meteredBytes = 0, freedBelow = 0 } = entry.log ?? {}
-    draft.putLog(logId, entry, head && { head, meteredBytes, freedBelow })
+    draft.putLog(logId, entry, head && { ...(entry.log ?? EMPTY_LOG), head })
   }
   return draft
 }

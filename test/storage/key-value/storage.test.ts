@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
@@ -74,6 +75,107 @@ describe('the writes', () => {
     ])
     await reclaimAll(session, { now: NOW + 50, trimmedBefore: NOW, blocksMax: 30 })
     expect(map.size).toBe(before)
+  })
+})
+
+describe('small appends', () => {
+  const keysOf = ({ entries }: OrderedMap, kind: string) =>
+    entries.filter(([key]) => String.fromCharCode(key[0]!) === kind)
+
+  it('are merged in the background', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 1_000; i++) await writer.append({ bodyBytes: 50 })
+    const metered = await session.measure(['a'])
+    await session.close()
+    expect(keysOf(map, 'b').length).toBeLessThan(80)
+    const again = await openOn(map)
+    expect(seqNumsOf(await again.read('a', WHOLE_LOG))).toEqual(Array.from({ length: 1_000 }, (_, i) => i))
+    expect(await again.measure(['a'])).toEqual(metered)
+    // A session that was closed early leaves no blocks that are never merged.
+    const next = new LogWriter(again, 'a', (await again.head('a'))!)
+    for (let i = 0; i < 64; i++) await next.append()
+    await again.close()
+    expect(keysOf(map, 'b').length).toBeLessThan(80)
+  })
+
+  it('stay as they are if they expire, and are freed one by one', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 100; i++) await writer.append({ expiresAt: NOW + i })
+    await reclaimAll(session, { now: NOW + 49, trimmedBefore: NOW, blocksMax: 100 })
+    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toEqual(
+      Array.from({ length: 50 }, (_, i) => 50 + i),
+    )
+    await session.close()
+  })
+
+  it('that cannot be merged are read, and merged later', async () => {
+    const map = new OrderedMap()
+    let isFailing = true
+    const session = await openWith(map, (store) => ({
+      transact: async (batch) => {
+        if (isFailing && batch.deletes.length > 0)
+          throw new StorageFailure('io', 'no', { nothingWritten: true })
+        return store.transact(batch)
+      },
+    }))
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 200; i++) await writer.append()
+    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toHaveLength(200)
+    isFailing = false
+    await writer.append()
+    await session.close()
+    expect(keysOf(map, 'b').length).toBeLessThan(20)
+    expect(keysOf(map, 'l')).toHaveLength(1)
+  })
+
+  it('are read and trimmed exactly while they are merged by several sessions', async () => {
+    const append = fc.record({
+      kind: fc.constant('append' as const),
+      bodyBytes: fc.constantFrom(1, 400, 9_000, LARGE),
+    })
+    const trim = fc.record({
+      kind: fc.constant('trim' as const),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+    })
+    const step = fc.oneof({ weight: 60, arbitrary: append }, { weight: 1, arbitrary: trim })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 100, maxLength: 300 }), async (steps) => {
+        const map = new OrderedMap()
+        const sessions = [await openOn(map, { shared: true }), await openOn(map, { shared: true })]
+        let { head } = await LogWriter.create(sessions[0]!, 'a')
+        let kept = 0
+        for (const [index, each] of steps.entries()) {
+          const session = sessions[index % 7 === 0 ? 1 : 0]!
+          const writer = new LogWriter(session, 'a', head)
+          const end = head.tail.seqNum
+          if (each.kind === 'append') await writer.append({ count: 1, bodyBytes: each.bodyBytes })
+          else {
+            const trimPoint = Math.max(kept, Math.floor(each.share * end))
+            await writer.append({ count: 1, trimPoint })
+            await session.reclaim({ now: NOW, trimmedBefore: Number.MAX_SAFE_INTEGER, blocksMax: 1_000 })
+            kept = trimPoint
+          }
+          head = writer.head
+          if (index % 20 !== 0) continue
+          const read: number[] = []
+          while (read.length < head.tail.seqNum - kept) {
+            const from = { seqNum: kept + read.length }
+            const found = seqNumsOf(await sessions[1]!.read('a', { ...WHOLE_LOG, from }))
+            expect(found[0]).toBe(from.seqNum)
+            read.push(...found)
+          }
+          expect(read).toEqual(Array.from({ length: head.tail.seqNum - kept }, (_, i) => kept + i))
+        }
+        for (const session of sessions) await session.close()
+        const data = new Set(keysOf(map, 'd').map(([key]) => String(key.slice(0, -4))))
+        const blocks = new Set(keysOf(map, 'b').map(([key]) => String([100, ...key.slice(1)])))
+        expect([...data].filter((key) => !blocks.has(key))).toEqual([])
+      }),
+    )
   })
 })
 
