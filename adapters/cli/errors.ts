@@ -80,8 +80,8 @@ export function printable(text: string): string {
  * Quotes an argument in an error message. Replaces one that is long enough to be a token: users paste tokens
  * into the wrong option, and error messages end up in logs.
  */
-export function quoteArg(text: string, replacement = '(redacted)'): string {
-  return isPossibleToken(text) ? replacement : `\`${printable(text)}\``
+export function quoteArg(text: string): string {
+  return isPossibleToken(text) ? '(redacted)' : `\`${printable(text)}\``
 }
 
 /** Longer names are of no use in a message. */
@@ -102,9 +102,9 @@ export function quotePath(path: string): string {
  * Makes a message of the system or of a service printable, and redacts an argument in it as {@link quoteArg}
  * does.
  */
-export function redact(message: string, argument: string, replacement = '(redacted)'): string {
+export function redact(message: string, argument: string): string {
   const text = printable(message)
-  return isPossibleToken(argument) ? text.replaceAll(printable(argument), replacement) : text
+  return isPossibleToken(argument) ? text.replaceAll(printable(argument), '(redacted)') : text
 }
 
 /** Longer ones are of no use in a message. */

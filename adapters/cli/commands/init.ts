@@ -25,7 +25,7 @@ export const initCommand = (context: CliContext) =>
         return
       }
       if (!names.includes(example)) {
-        throw new CliError(2, `unknown example ${quoteArg(example, '')}; expected one of ${names.join(', ')}`)
+        throw new CliError(2, `unknown example ${quoteArg(example)}; expected one of ${names.join(', ')}`)
       }
       await assertEmpty(folder)
       // Overwrites nothing, even if another program writes into the folder meanwhile.
