@@ -71,18 +71,12 @@ export class AccessToken {
       throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
     } catch (error) {
       if (HeadwaterError.is(error)) throw withEffects(error, false)
-      throw tokenError(`failed: ${reasonOf(error)}`, error)
+      const { message = error } = Object(error) as { readonly message?: unknown }
+      throw tokenError(`failed: ${String(message).slice(0, 500)}`, error)
     } finally {
       cancelTimer()
     }
   }
-}
-
-/** Returns the message of what an app has thrown, which may be anything. */
-function reasonOf(thrown: unknown): string {
-  const { message } = Object(thrown) as { readonly message?: unknown }
-  const reason = typeof thrown === 'string' ? thrown : message
-  return typeof reason === 'string' ? reason.slice(0, 500) : 'no reason was given'
 }
 
 function tokenError(problem: string, cause?: unknown): HeadwaterError {

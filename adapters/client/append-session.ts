@@ -5,7 +5,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
-import { appendByRequest, assertPlain, SessionAppends } from './append.ts'
+import { appendByRequest, assertPlain, type PendingBatch, SessionAppends } from './append.ts'
 import type { ClientCore } from './core.ts'
 import { openStreamAppender } from './stream-appender.ts'
 import type { RemoteTarget } from './stream-target.ts'
@@ -95,20 +95,13 @@ class RequestAppender implements SessionAppender {
 /** The most metered bytes of batches that are appended together: encoded, they fit a request in any case. */
 const JOINED_BYTES_MAX = 512 * 1024
 
-/** A batch that waits for its acknowledgement. */
-interface WaitingBatch {
-  readonly batch: AppendBatch
-  readonly acked: (ack: AppendAck) => void
-  readonly failed: (error: unknown) => void
-}
-
 /**
  * Batches of a session that follow each other and are appended as one, which has the same effect as one after
  * another: the same order, the same conditions, and an ack for each. If the server rejects them together, it
  * would have rejected the first.
  */
 class JoinedBatches {
-  readonly #batches: WaitingBatch[] = []
+  readonly #batches: PendingBatch[] = []
   #count = 0
   #meteredBytes = 0
 

@@ -93,6 +93,13 @@ export function assertPlain({ producer, streamSeq }: AppendBatch): void {
   throw new HeadwaterError('unsupported', message, { field: 'producer', mayHaveEffects: false })
 }
 
+/** A batch of a session that waits for its acknowledgement. */
+export interface PendingBatch {
+  readonly batch: AppendBatch
+  readonly acked: (ack: AppendAck) => void
+  readonly failed: (error: unknown) => void
+}
+
 /** The appends of one session: once one has failed, those behind it are discarded. */
 export class SessionAppends {
   failed = false

@@ -48,7 +48,8 @@ export async function createBasin(
   options: CreateOptions = {},
 ): Promise<Provisioned<BasinInfo>> {
   const signal = begin(sender, options, [name], CREATE_OPTIONS)
-  const creation = creationOf(options.requestToken)
+  const header = requestTokenHeader(options.requestToken)
+  const isOwn = options.requestToken === undefined
   assertBasinConfig(config)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) {
     // POST takes only longer names, PUT all of them.
@@ -59,10 +60,10 @@ export async function createBasin(
   }
   const call = jsonCall('POST', '/basins', {
     text: CREATE_BASIN.requestText({ basin: name, config: withBasinRetention(sender, config) }),
-    vendor: { 'request-token': creation.header },
+    vendor: { 'request-token': header },
     signal,
   })
-  return sender.json(call, (value, reply) => provisionedOf(BASIN_INFO.of(value), reply, creation))
+  return sender.json(call, (value, reply) => provisionedOf(BASIN_INFO.of(value), reply, isOwn))
 }
 
 /** Makes a basin exist with exactly this configuration. */
@@ -92,7 +93,8 @@ export async function createStream(
     const message = `\`${member}\` is not part of the wire protocol: create the stream in the server's process`
     throw new HeadwaterError('unsupported', message, { field: member })
   }
-  const creation = creationOf(options.requestToken)
+  const header = requestTokenHeader(options.requestToken)
+  const isOwn = options.requestToken === undefined
   assertStreamConfig(config)
   const call = jsonCall('POST', '/streams', {
     basin,
@@ -100,10 +102,10 @@ export async function createStream(
       stream: name,
       config: await withStreamRetention(sender, basin, config, signal),
     }),
-    vendor: { 'request-token': creation.header },
+    vendor: { 'request-token': header },
     signal,
   })
-  return sender.json(call, (value, reply) => provisionedOf(STREAM_INFO.of(value), reply, creation))
+  return sender.json(call, (value, reply) => provisionedOf(STREAM_INFO.of(value), reply, isOwn))
 }
 
 /** Makes a stream exist with exactly this configuration. */
@@ -158,30 +160,28 @@ function isOf(error: unknown, code: HeadwaterError['code']): boolean {
   return HeadwaterError.is(error) && error.code === code
 }
 
-/** The header that identifies a creation, so that a repetition has no further effect. */
-interface Creation {
-  /** The request token as the value of a header, whose characters stand for the bytes of UTF-8. */
-  readonly header: string
-  /** Whether only this call has the token. */
-  readonly isOwn: boolean
-}
-
-/** The request token of a creation: the given one, or a random one. Throws `invalid`. */
-export function creationOf(requestToken: string | undefined): Creation {
-  if (requestToken === undefined) return { header: idFrom(secureRandom), isOwn: true }
+/**
+ * The header that identifies a creation, so that a repetition has no further effect: the given request token,
+ * or a random one. Its characters stand for the bytes of UTF-8. Throws `invalid`.
+ */
+export function requestTokenHeader(requestToken = idFrom(secureRandom)): string {
   assertValid(requestTokenProblem(requestToken), 'requestToken')
   if (/[\0\r\n]/.test(requestToken) || requestToken.trim() !== requestToken) {
     throw invalid('`requestToken` must have no line breaks and no spaces at its ends', 'requestToken')
   }
-  return { header: String.fromCharCode(...utf8(requestToken)), isOwn: false }
+  return String.fromCharCode(...utf8(requestToken))
 }
 
-/** The result of a creation. A repetition of an own creation finds what the first attempt created. */
-function provisionedOf<Info>(info: Info, reply: Reply, creation?: Creation): Provisioned<Info> {
+/**
+ * The result of a creation. A repetition without a token of the caller finds what its first attempt created.
+ *
+ * @param isOwn Whether only this call has the request token.
+ */
+function provisionedOf<Info>(info: Info, reply: Reply, isOwn = false): Provisioned<Info> {
   const sent = vendorHeader(reply, 'provision-result')
   // Pages of other origins do not see the header of every server.
-  const result = sent === undefined ? 'created' : resultOf(sent, 'provision-result')
-  return { result: creation?.isOwn === true ? 'created' : result, info }
+  const isCreated = isOwn || sent === undefined
+  return { result: isCreated ? 'created' : resultOf(sent, 'provision-result'), info }
 }
 
 const resultOf = oneOf<ProvisionResult>(['created', 'updated', 'noop'])

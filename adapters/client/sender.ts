@@ -2,7 +2,7 @@ import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { RedactedKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
+import { type AnySignal, type SharedSignal, unlessAnyAborted } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isNode } from '../../src/runtime/node.ts'
 import { nodeZlib } from '../../src/wire/codecs.ts'
@@ -28,11 +28,14 @@ import {
 } from './errors.ts'
 import { Http2Transport } from './node-http2.ts'
 import type { Settings } from './options.ts'
-import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
 import { Exchange, fetchTransport, type IncomingResponse, type Transport } from './transport.ts'
 
 /** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
 const SESSION_SILENCE_MS = 30_000
+const FIRST_PAUSE_MS = 100
+const PAUSE_MS_MAX = 5_000
+/** Longer requests of a server to wait are cut to this. */
+const RETRY_AFTER_MS_MAX = 30_000
 /** Shorter bodies are not compressed. */
 const COMPRESSION_BYTES_MIN = 8_192
 
@@ -97,12 +100,20 @@ export class Sender {
     }
   }
 
-  /** Waits before an attempt, the first repetition being 1. Rejects with the reason of a signal. */
+  /**
+   * Waits before an attempt, the first repetition being 1: exponential back-off with full jitter, and at least
+   * what the server asks for, up to 30 s. Rejects with the reason of a signal.
+   */
   async pause(repetition: number, { error, retryAfterMs }: Failure, signal?: AnySignal): Promise<void> {
     const { clock, random, onRetry } = this.settings
-    const ms = pauseMs(repetition, retryAfterMs, random())
+    const most = Math.min(FIRST_PAUSE_MS * 2 ** (repetition - 1), PAUSE_MS_MAX)
+    const ms = Math.max(Math.floor(most * random()), Math.min(retryAfterMs, RETRY_AFTER_MS_MAX))
     onRetry(error, ms)
-    await pause(clock, ms, [this.closing, signal])
+    let cancel = () => {}
+    const elapsed = new Promise<void>((resolve) => {
+      cancel = clock.schedule(ms, resolve)
+    })
+    await unlessAnyAborted([this.closing, signal], elapsed).finally(() => cancel())
   }
 
   /**
@@ -242,6 +253,16 @@ export class Sender {
     if (this.#endOf(call).aborted) throw withEffects(clientClosedError(), !isSafe)
     return connectionFailure(error, isSafe)
   }
+}
+
+/** The pause that a response asks for, in milliseconds: `retry-after-ms`, or `retry-after`. */
+function retryAfterMsOf({ header }: IncomingResponse, now: number): number {
+  const exact = Number(header('retry-after-ms') ?? Number.NaN)
+  if (exact >= 0) return exact
+  const text = header('retry-after') ?? ''
+  const seconds = Number(text)
+  const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000
+  return ms > 0 ? ms : 0
 }
 
 function headerText(value: string | RedactedKey | StreamConfigInput | undefined): string | undefined {

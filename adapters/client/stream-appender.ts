@@ -10,7 +10,7 @@ import { FrameDecoder, messageFrameHead } from '../../src/wire/frame.ts'
 import { sessionContentType } from '../../src/wire/headers.ts'
 import { Malformed } from '../../src/wire/json.ts'
 import { decodeAppendAck, encodeAppendInput } from '../../src/wire/protobuf.ts'
-import { appendOnce, assertAck, SessionAppends } from './append.ts'
+import { appendOnce, assertAck, type PendingBatch, SessionAppends } from './append.ts'
 import type { OpenSession, SessionCall } from './call.ts'
 import { createIfMissing } from './creation.ts'
 import {
@@ -70,10 +70,7 @@ async function openLink(sender: Sender, { path, recordsAddress }: RemoteTarget):
   return { ...opened, upload: upload! }
 }
 
-interface Pending {
-  readonly batch: AppendBatch
-  readonly acked: (ack: AppendAck) => void
-  readonly failed: (error: unknown) => void
+interface SentBatch extends PendingBatch {
   wasSent: boolean
 }
 
@@ -87,11 +84,11 @@ class StreamAppender implements SessionAppender {
   readonly #target: RemoteTarget
   readonly #open: () => Promise<Link>
   /** Batches without an ack, in order. Those that were sent come first. */
-  readonly #pending = new Fifo<Pending>()
+  readonly #pending = new Fifo<SentBatch>()
   #link: Link | undefined
   #isReconnecting = false
   #isReleased = false
-  /** Cancels the timer for all acks. An ack moves `#ackDueAt`; the timer is scheduled again when it fires. */
+  /** Cancels the timer for all acks. */
   #cancelTimer: (() => void) | undefined
   #ackDueAt = 0
 
@@ -109,7 +106,7 @@ class StreamAppender implements SessionAppender {
         failed(discardedError(this.group.failure))
         return
       }
-      const pending: Pending = { batch, acked, failed, wasSent: false }
+      const pending: SentBatch = { batch, acked, failed, wasSent: false }
       this.#pending.push(pending)
       if (this.#link === undefined) void this.#reconnect()
       else this.#send(pending, this.#link)
@@ -138,7 +135,7 @@ class StreamAppender implements SessionAppender {
     link?.exchange.end(reason)
   }
 
-  #send(pending: Pending, link: Link): void {
+  #send(pending: SentBatch, link: Link): void {
     pending.wasSent = true
     link.upload.send(pending.batch)
     if (this.#pending.first === pending) this.#awaitAck()
@@ -222,22 +219,24 @@ class StreamAppender implements SessionAppender {
     }
   }
 
+  /** Loses the connection unless an ack arrives in time. Each ack moves the time, which the timer looks at. */
   #awaitAck(): void {
     const { clock, requestTimeoutMs } = this.#sender.settings
     this.#ackDueAt = clock.now() + requestTimeoutMs
-    if (this.#cancelTimer === undefined) this.#schedule(requestTimeoutMs)
+    this.#cancelTimer ??= clock.schedule(requestTimeoutMs, () => this.#checkAck())
   }
 
-  #schedule(delayMs: number): void {
+  #checkAck(): void {
     const { clock, requestTimeoutMs } = this.#sender.settings
-    this.#cancelTimer = clock.schedule(delayMs, () => {
-      this.#cancelTimer = undefined
-      if (this.#pending.first?.wasSent !== true) return
-      const remainingMs = Math.min(this.#ackDueAt - clock.now(), requestTimeoutMs)
-      if (remainingMs > 0) return this.#schedule(remainingMs)
-      const silence = new Silence(`no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`)
-      this.#lost(connectionFailure(silence, false), silence)
-    })
+    this.#cancelTimer = undefined
+    if (this.#pending.first?.wasSent !== true) return
+    const remainingMs = Math.min(this.#ackDueAt - clock.now(), requestTimeoutMs)
+    if (remainingMs > 0) {
+      this.#cancelTimer = clock.schedule(remainingMs, () => this.#checkAck())
+      return
+    }
+    const silence = new Silence(`no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`)
+    this.#lost(connectionFailure(silence, false), silence)
   }
 }
 

@@ -54,7 +54,7 @@ describe('access tokens', () => {
   it.each([
     ['fails without a network', offline, '`getToken` failed: Failed to fetch'],
     ['throws a text', () => Promise.reject('offline'), '`getToken` failed: offline'],
-    ['throws nothing', () => Promise.reject(undefined), '`getToken` failed: no reason was given'],
+    ['throws nothing', () => Promise.reject(undefined), '`getToken` failed: undefined'],
     ['returns a page', page, '`getToken` must return a token of visible ASCII characters without `<>{}"`'],
     ['never settles', () => never, '`getToken` did not settle within 30000 ms'],
   ])(

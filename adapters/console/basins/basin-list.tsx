@@ -6,7 +6,7 @@ import { basinNameProblem } from '../../../src/model/names.ts'
 import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import { basinChangeText } from '../../../src/wire/json-config.ts'
 import { jsonCall } from '../../client/call.ts'
-import { creationOf } from '../../client/creation.ts'
+import { requestTokenHeader } from '../../client/creation.ts'
 import type { Sender } from '../../client/sender.ts'
 import { BasinConfigFields } from '../config/config-form.tsx'
 import { basinChangeOf, basinFields } from '../config/model.ts'
@@ -137,7 +137,7 @@ export async function createBasinIn(
   config: BasinReconfiguration,
 ): Promise<void> {
   const text = JSON.stringify({ basin, location, config: JSON.parse(basinChangeText(config)) })
-  const vendor = { 'request-token': creationOf(undefined).header }
+  const vendor = { 'request-token': requestTokenHeader() }
   await sender.send(jsonCall('POST', '/basins', { text, vendor }))
 }
 
