@@ -23,7 +23,7 @@ import { tooManyRecords } from './json-records.ts'
 /**
  * The messages of the protocol (docs/protocol.md "Protobuf messages"), around the records that
  * `storage/block-codec.ts` reads and writes. Not by generated code, which describes itself at run time: that
- * would be a fifth of the client in a page. `test/wire/protobuf.test.ts` compares the two.
+ * would make the client for pages a third larger. `test/wire/protobuf.test.ts` compares the two.
  */
 
 const APPEND_RECORD: RecordFields = {

@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
-import { AppendAckSchema } from '../../src/wire/gen/records_pb.ts'
+import { AppendAckSchema } from '../wire/gen/records_pb.ts'
 import { inputMessage } from './inputs.ts'
 import { bytesOf, errorOf, RECORDS, startWithStream } from './support.ts'
 

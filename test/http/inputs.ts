@@ -1,6 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { encodeMessageFrame } from '../../src/wire/frame.ts'
-import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
+import { AppendInputSchema } from '../wire/gen/records_pb.ts'
 
 /** An `AppendInput` message with these bodies. */
 export function inputMessage(

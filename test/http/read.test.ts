@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
-import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
+import { ReadBatchSchema } from '../wire/gen/records_pb.ts'
 import { bytesOf, RECORDS, startWithRecords, tailOf } from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)

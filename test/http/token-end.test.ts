@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { AccessTokenInput } from '../../src/index.ts'
 import { open } from '../../src/index.ts'
 import { encodeMessageFrame } from '../../src/wire/frame.ts'
-import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { gated, testClock, testStorage } from '../support/index.ts'
+import { AppendInputSchema } from '../wire/gen/records_pb.ts'
 import { inputFrame } from './inputs.ts'
 import {
   ackOf,

@@ -5,7 +5,7 @@ import { CopySource, copy } from '../../adapters/transfer/copy.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { TransferError } from '../../adapters/transfer/transfer-error.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
+import { ReadBatchSchema } from '../wire/gen/records_pb.ts'
 import { clientOf, type Endpoint, immediateClock, openEndpoint } from './support.ts'
 
 type Fetch = NonNullable<ConnectOptions['fetch']>

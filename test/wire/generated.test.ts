@@ -18,8 +18,8 @@ it('the generated code matches `proto/`', { tags: ['slow'] }, async () => {
   const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, BUF_CACHE_DIR: join(out, 'cache') }
   await promisify(execFile)(join(bin, 'buf'), args, { cwd: root, env })
 
-  const committed = join(root, 'src/wire/gen')
-  const generated = join(out, 'src/wire/gen')
+  const committed = join(root, 'test/wire/gen')
+  const generated = join(out, 'test/wire/gen')
   expect(await readdir(generated)).toEqual(await readdir(committed))
   for (const file of await readdir(committed)) {
     expect(await readFile(join(committed, file), 'utf8')).toBe(await readFile(join(generated, file), 'utf8'))

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { ERROR_KINDS, type ErrorCode } from '../../../src/model/errors.ts'
 import { decompress } from '../../../src/wire/compression.ts'
 import { FrameDecoder, messageOf } from '../../../src/wire/frame.ts'
-import { AppendAckSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
+import { AppendAckSchema, ReadBatchSchema } from '../../wire/gen/records_pb.ts'
 import type { Exchange } from './http-service.ts'
 
 const STATUSES = [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 412, 415, 416, 422]

@@ -13,8 +13,8 @@ import {
 } from '../../../src/model/record.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
 import { recordSpans } from '../../../src/storage/cut-block.ts'
-import { AppendInputSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
 import { decodeAppendInput, decodeReadBatch } from '../../../src/wire/protobuf.ts'
+import { AppendInputSchema, ReadBatchSchema } from '../../wire/gen/records_pb.ts'
 
 import { checkBatch } from './check-batch.ts'
 import { varint } from './damage.ts'
