@@ -57,7 +57,10 @@ export interface ConnectOptions {
    * and in Node HTTP/2 for sessions.
    */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
-  /** The prefix of protocol headers: `s2` for the hosted service. `svc` by default. */
+  /**
+   * The prefix of protocol headers: `s2` for the hosted service. `svc` by default. With `s2`, read sessions in
+   * pages are Server-Sent Events instead of frames.
+   */
   readonly headerPrefix?: HeaderPrefix | undefined
   /**
    * Whether appends create a missing basin and stream, as in `open`. True by default. With a token that does
