@@ -104,7 +104,7 @@ class OpenDirectory implements SharedDirectory {
     const opened = this.#opened
     if (opened === undefined) return undefined
     // A directory that was moved away stays open, and another one may have taken its place.
-    const session = opened.isInPlace ? opened.open(context) : undefined
+    const session = opened.open(context)
     if (session === undefined) {
       await opened.close().catch(() => {})
       return undefined

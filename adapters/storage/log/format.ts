@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { ByteWriter } from './bytes.ts'
 
 /** The layout of files, groups and frames (docs/storage-format.md). Persisted: keep stable. */
 
@@ -128,40 +127,79 @@ export function findGroup(bytes: Buffer, from: number): number {
   return bytes.indexOf(GROUP_MAGIC, from)
 }
 
-/** A frame. Payload and data are views. */
+/** A frame. Its data are a view. */
 export interface Frame {
-  readonly payload: Buffer
+  /** JSON. */
+  readonly payload: unknown
   readonly data: Buffer
-  readonly dataCrc: number
   /** One after its last byte. */
   readonly end: number
 }
 
-/** Reserves the header of a frame. The payload follows, and then the data. */
-export function beginFrame(writer: ByteWriter): number {
-  const start = writer.length
-  writer.skip(FRAME_HEADER_BYTES)
-  return start
-}
+/** Frames one after the other, in a buffer that grows and is reused. */
+export class FrameWriter {
+  #buffer: Buffer
+  #length = 0
 
-/**
- * Completes the frame that began at `start`, whose last `dataBytes` bytes are its data.
- *
- * @param dataCrc The checksum of the data, if it is known.
- */
-export function endFrame(
-  writer: ByteWriter,
-  start: number,
-  dataBytes: number,
-  salt: number,
-  dataCrc?: number,
-): void {
-  const frame = writer.bytes.subarray(start)
-  const end = frame.length - dataBytes
-  frame.writeUInt32LE(end - FRAME_HEADER_BYTES, 4)
-  frame.writeUInt32LE(dataBytes, 8)
-  frame.writeUInt32LE(dataBytes === 0 ? 0 : (dataCrc ?? crc32(frame.subarray(end))), 12)
-  frame.writeUInt32LE(crc32(frame.subarray(4, end), salt), 0)
+  constructor(capacity = 65_536) {
+    this.#buffer = Buffer.allocUnsafeSlow(capacity)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** What was written so far: a view, valid until the next call. */
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length)
+  }
+
+  /** Discards everything from `length` on. */
+  truncate(length: number): void {
+    this.#length = length
+  }
+
+  /** Leaves bytes to be filled in later. */
+  skip(count: number): void {
+    this.#reserve(count)
+    this.#length += count
+  }
+
+  /**
+   * Adds a frame. Returns its length.
+   *
+   * @param payload Becomes JSON.
+   * @param data In pieces, which are joined.
+   */
+  add(payload: unknown, data: readonly Uint8Array[] = [], salt = 0): number {
+    const text = JSON.stringify(payload)
+    const dataBytes = data.reduce((sum, { length }) => sum + length, 0)
+    // A code unit of UTF-16 takes at most three bytes of UTF-8.
+    this.#reserve(FRAME_HEADER_BYTES + 3 * text.length + dataBytes)
+    const buffer = this.#buffer
+    const start = this.#length
+    const payloadStart = start + FRAME_HEADER_BYTES
+    const dataStart = payloadStart + buffer.write(text, payloadStart)
+    let end = dataStart
+    for (const piece of data) {
+      buffer.set(piece, end)
+      end += piece.length
+    }
+    buffer.writeUInt32LE(dataStart - payloadStart, start + 4)
+    buffer.writeUInt32LE(dataBytes, start + 8)
+    buffer.writeUInt32LE(crc32(buffer.subarray(dataStart, end)), start + 12)
+    buffer.writeUInt32LE(crc32(buffer.subarray(start + 4, dataStart), salt), start)
+    this.#length = end
+    return end - start
+  }
+
+  #reserve(count: number): void {
+    const needed = this.#length + count
+    if (needed <= this.#buffer.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length))
+    this.#buffer.copy(larger, 0, 0, this.#length)
+    this.#buffer = larger
+  }
 }
 
 /** The length of the frame at `offset`, by its header; infinite if that is incomplete. */
@@ -171,21 +209,27 @@ export function frameBytes(bytes: Buffer, offset: number): number {
 }
 
 /** Reads the frame at `offset`. Throws `RangeError` if it is incomplete or damaged. */
-export function readFrame(bytes: Buffer, offset: number, salt: number): Frame {
-  const frame = readUncheckedFrame(bytes, offset, salt)
-  if (frame.data.length > 0 && crc32(frame.data) !== frame.dataCrc) throw damagedFrame()
-  return frame
-}
-
-/** Reads the frame at `offset` without a look at its data, which may not match their checksum. */
-export function readUncheckedFrame(bytes: Buffer, offset: number, salt: number): Frame {
-  const end = offset + frameBytes(bytes, offset)
-  if (end > bytes.length) throw damagedFrame()
+export function readFrame(bytes: Buffer, offset: number, salt = 0): Frame {
+  const end = checkedEnd(bytes, offset, salt)
   const start = offset + FRAME_HEADER_BYTES
   const middle = start + bytes.readUInt32LE(offset + 4)
-  if (crc32(bytes.subarray(offset + 4, middle), salt) !== bytes.readUInt32LE(offset)) throw damagedFrame()
-  const dataCrc = bytes.readUInt32LE(offset + 12)
-  return { payload: bytes.subarray(start, middle), data: bytes.subarray(middle, end), dataCrc, end }
+  return {
+    payload: JSON.parse(bytes.toString('utf8', start, middle)),
+    data: bytes.subarray(middle, end),
+    end,
+  }
+}
+
+/** The end of the frame at `offset`. Throws `RangeError` if it is incomplete or damaged. */
+export function checkedEnd(bytes: Buffer, offset: number, salt: number): number {
+  const end = offset + frameBytes(bytes, offset)
+  if (end > bytes.length) throw damagedFrame()
+  const middle = offset + FRAME_HEADER_BYTES + bytes.readUInt32LE(offset + 4)
+  const isSound =
+    crc32(bytes.subarray(offset + 4, middle), salt) === bytes.readUInt32LE(offset) &&
+    crc32(bytes.subarray(middle, end)) === bytes.readUInt32LE(offset + 12)
+  if (!isSound) throw damagedFrame()
+  return end
 }
 
 function damagedFrame(): RangeError {

@@ -1,14 +1,12 @@
 import type { Durability } from '../../../src/storage/contract.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
 import { type Medium, mediumFailure } from '../media/medium.ts'
-import { ByteWriter } from './bytes.ts'
-import { type Change, writeChange } from './changes.ts'
+import { type Change, encodeChange } from './changes.ts'
 import {
-  beginFrame,
   encodeGroupHeader,
   encodeHeader,
-  endFrame,
   FRAME_BYTES_MAX,
+  FrameWriter,
   fileName,
   GROUP_CLOSED,
   GROUP_HEADER_BYTES,
@@ -16,11 +14,23 @@ import {
   HEADER_BYTES,
   newSalt,
 } from './format.ts'
-import type { JournalPlace } from './state.ts'
 
 /** Calls that wait are written together up to this size, in bytes; a single call may be larger. */
 export const GROUP_BYTES_MAX = 8 * 1_048_576
 const BUFFER_BYTES = 256 * 1024
+
+/** Changes that are written as one frame. */
+export interface StagedFrame {
+  readonly changes: readonly Change[]
+  /** The data of its block. */
+  readonly data?: Uint8Array | undefined
+}
+
+/** The place of a frame in a group or a file. */
+export interface FramePlace {
+  readonly offset: number
+  readonly bytes: number
+}
 
 /** A journal whose changes the last checkpoint does not hold. */
 export interface JournalFile {
@@ -185,7 +195,7 @@ export class Journal {
 
 /** The frames that become durable together. One buffer is reused for all groups. */
 export class GroupWriter {
-  #writer = new ByteWriter(BUFFER_BYTES)
+  #writer = new FrameWriter(BUFFER_BYTES)
   #salt = 0
   #frames = 0
 
@@ -193,7 +203,7 @@ export class GroupWriter {
     this.#salt = salt
     this.#frames = 0
     // Releases the memory that a large call needed.
-    if (this.#writer.length > GROUP_BYTES_MAX) this.#writer = new ByteWriter(BUFFER_BYTES)
+    if (this.#writer.length > GROUP_BYTES_MAX) this.#writer = new FrameWriter(BUFFER_BYTES)
     this.#writer.truncate(0)
     this.#writer.skip(GROUP_HEADER_BYTES)
   }
@@ -202,35 +212,24 @@ export class GroupWriter {
     return this.#frames === 0
   }
 
-  /** The length of the group so far. */
-  get length(): number {
-    return this.#writer.length
-  }
-
-  /** Adds a frame. Returns its place in the group. Throws `RangeError` if it cannot be stored. */
-  add(changes: readonly Change[], data: Uint8Array | undefined): Omit<JournalPlace, 'journal'> {
-    const writer = this.#writer
-    const offset = beginFrame(writer)
-    for (const change of changes) writeChange(writer, change)
-    if (data !== undefined) writer.raw(data)
-    const bytes = writer.length - offset
-    if (bytes > FRAME_BYTES_MAX) {
-      throw new RangeError(`commit has ${bytes} bytes; the limit is ${FRAME_BYTES_MAX}`)
+  /** Adds the frames of a call: all or, if it throws, none. Returns their places in the group. */
+  add(frames: readonly StagedFrame[]): FramePlace[] {
+    const [start, count] = [this.#writer.length, this.#frames]
+    try {
+      return frames.map(({ changes, data }) => {
+        const offset = this.#writer.length
+        const bytes = this.#writer.add(changes.map(encodeChange), data && [data], this.#salt)
+        if (bytes > FRAME_BYTES_MAX) {
+          throw new RangeError(`commit has ${bytes} bytes; the limit is ${FRAME_BYTES_MAX}`)
+        }
+        this.#frames++
+        return { offset, bytes }
+      })
+    } catch (error) {
+      this.#writer.truncate(start)
+      this.#frames = count
+      throw error
     }
-    endFrame(writer, offset, data?.length ?? 0, this.#salt)
-    this.#frames++
-    return { offset, bytes }
-  }
-
-  /** The number of frames, to go back to with {@link truncate}. */
-  mark(): { readonly length: number; readonly frames: number } {
-    return { length: this.#writer.length, frames: this.#frames }
-  }
-
-  /** Removes the frames that were added since a mark. */
-  truncate({ length, frames }: { readonly length: number; readonly frames: number }): void {
-    this.#writer.truncate(length)
-    this.#frames = frames
   }
 
   /** The complete group: a view, valid until the next {@link begin}. */

@@ -1,178 +1,148 @@
 import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
-import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import type { Medium } from '../media/medium.ts'
-import type { Change } from './changes.ts'
+import type { ReadableMedium } from '../media/medium.ts'
+import type { Change, FirstBlock } from './changes.ts'
 import type { Committer } from './committer.ts'
-import { readChunks, readIndex } from './segment.ts'
+import { fileName } from './format.ts'
+import { blocksAt, readIndex } from './segment.ts'
 import type { Log, Run, State } from './state.ts'
 
 /** How many logs one commit frees blocks of, so that appends do not wait long. */
 const LOGS_PER_COMMIT = 256
 const CHANGE_BYTES = 64
 
-/** The blocks at the beginning of a log that can be freed. */
+type Free = Extract<Change, { readonly kind: 'free' }>
+
+/** What can be freed of a log. */
 interface Freeable {
-  readonly id: string
-  /** The log as it was examined. */
-  readonly log: Log
-  readonly below: number
-  readonly blocks: number
-  readonly meteredBytes: number
-  /** When the log has to be examined again, in milliseconds; null for never. */
-  readonly nextAt: number | null
+  readonly change: Free
+  /** With another epoch, the retention may have been extended since. */
+  readonly epoch: number
 }
 
-/** Frees the beginnings of logs: a block that expires before an older one waits for it. */
+/**
+ * Frees the beginnings of logs: a block that expires before an older one waits for it.
+ *
+ * @param damaged Logs that cannot be read, and are skipped until the storage is opened again.
+ */
 export async function reclaim(
-  medium: Medium,
+  medium: ReadableMedium,
   state: State,
   committer: Committer,
   limits: ReclaimLimits,
+  damaged: Set<string>,
 ): Promise<Reclaimed> {
   const logIds: string[] = []
-  const again: (readonly [id: string, at: number | null])[] = []
   let left = limits.blocksMax
   let failure: unknown
-  let found: Freeable[] = []
-  const commit = async () => {
-    const changed = found
-    found = []
+  const found: Freeable[] = []
+  for (const [id, log] of state.dueLogs(Math.max(limits.now, limits.trimmedBefore))) {
+    if (left <= 0) break
+    if (damaged.has(id)) continue
     try {
-      if (changed.length > 0) logIds.push(...(await free(committer, changed)))
+      const prefix = new Prefix(log, limits, left)
+      const change = await prefix.changeOf(id, medium)
+      left -= prefix.blocks
+      if (change !== undefined) found.push({ change, epoch: log.head.epoch })
     } catch (error) {
-      for (const { id } of changed) state.due.schedule(id, 0)
-      throw error
+      // It does not stop the others.
+      damaged.add(id)
+      failure ??= error
     }
+    if (found.length >= LOGS_PER_COMMIT) logIds.push(...(await free(committer, found.splice(0))))
   }
-  try {
-    const until = Math.max(limits.now, limits.trimmedBefore)
-    while (left > 0) {
-      const id = state.due.take(until)
-      if (id === undefined) break
-      const log = state.logs.get(id)
-      if (log === undefined) continue
-      try {
-        const freeable = await examine(medium, id, log, limits, left)
-        again.push([id, freeable.nextAt])
-        left -= freeable.blocks
-        if (freeable.blocks > 0) found.push(freeable)
-      } catch (error) {
-        // It stays until the storage is opened again, and does not stop the others.
-        failure ??= error
-      }
-      if (found.length >= LOGS_PER_COMMIT) await commit()
-    }
-    await commit()
-  } finally {
-    for (const [id, at] of again) state.due.schedule(id, at)
-  }
+  if (found.length > 0) logIds.push(...(await free(committer, found)))
   if (failure !== undefined && logIds.length === 0) throw failure
   return { more: left <= 0, logIds }
 }
 
 /** Resolves to the logs of which something was freed. */
 async function free(committer: Committer, found: readonly Freeable[]): Promise<string[]> {
-  const freed: string[] = []
+  let freed: Free[] = []
   await committer.commit('frees', found.length * CHANGE_BYTES, (stage) => {
-    freed.length = 0
-    const changes: Change[] = []
-    for (const { id, log, below, meteredBytes } of found) {
-      // With another epoch the retention may have been extended.
-      if (stage.headOf(id)?.epoch !== log.head.epoch) continue
-      changes.push({ kind: 'free', log: id, below, meteredBytes })
-      freed.push(id)
-    }
-    return { frames: changes.map((change) => ({ changes: [change] })) }
+    freed = found
+      .filter(({ change, epoch }) => stage.headOf(change.log)?.epoch === epoch)
+      .map(({ change }) => change)
+    return { frames: freed.map((change) => ({ changes: [change] })) }
   })
-  return freed
+  return freed.map(({ log }) => log)
 }
 
-async function examine(
-  medium: Medium,
-  id: string,
-  log: Log,
-  { now, trimmedBefore }: ReclaimLimits,
-  blocksMax: number,
-): Promise<Freeable> {
-  const { head, freedBelow, runs, blocks } = log
-  const point = reclaimablePoint(head.trims, trimmedBefore)
-  const laterTrim = head.trims.find(({ at }) => at > trimmedBefore)?.at
-  const count = new Count(blocksMax, freedBelow)
-  const isFreeable = (block: BlockSummary): boolean =>
-    block.endSeqNum <= point || isExpired(extendedExpiry(block, head.extensions), now)
-  const take = (all: readonly BlockSummary[]): boolean => {
-    for (const block of all) if (block.endSeqNum > freedBelow && !count.take(block, isFreeable)) return false
-    return true
+/** The blocks at the beginning of a log that can be freed: at most so many. */
+class Prefix {
+  readonly #log: Log
+  readonly #limits: ReclaimLimits
+  readonly #blocksMax: number
+  readonly #point: number
+  /** How many there are. */
+  blocks = 0
+  #meteredBytes = 0
+  #below = 0
+  /** The block behind them. */
+  #next: FirstBlock | null = null
+
+  constructor(log: Log, limits: ReclaimLimits, blocksMax: number) {
+    this.#log = log
+    this.#limits = limits
+    this.#blocksMax = blocksMax
+    this.#point = reclaimablePoint(log.head.trims, limits.trimmedBefore)
   }
-  const takeRuns = async (): Promise<boolean> => {
+
+  /** Resolves to the change that frees them; undefined if there are none. */
+  async changeOf(id: string, medium: ReadableMedium): Promise<Free | undefined> {
+    const { first, runs, blocks, freedBelow } = this.#log
+    if (first === null || !this.#isFreeable(first)) return undefined
+    await this.#takeAll(id, medium, runs, blocks.slice())
+    if (this.#below <= freedBelow) return undefined
+    const [below, meteredBytes, next] = [this.#below, this.#meteredBytes, this.#next]
+    return { kind: 'free', log: id, below, meteredBytes, first: next }
+  }
+
+  async #takeAll(id: string, medium: ReadableMedium, runs: readonly Run[], blocks: Log['blocks']) {
+    const { freedBelow } = this.#log
     for (const run of runs) {
-      if (count.takeRun(run, isWhollyFreeable(run, log, point, now))) continue
-      const chunks = await readIndex(medium, id, run)
-      for (const chunk of chunks) {
-        if (chunk.endSeqNum <= freedBelow) continue
-        if (!take(await readChunks(medium, id, run.segment, [chunk]))) return false
+      if (this.#takeRun(run)) continue
+      const name = fileName('segment', run.segment)
+      for (const place of await readIndex(medium, id, run)) {
+        if (place.endSeqNum <= freedBelow) continue
+        const bytes = await medium.read(name, place.offset, place.bytes)
+        for (const block of blocksAt(name, place, bytes, place.offset, id)) {
+          if (block.endSeqNum > freedBelow && !this.#take(block)) return
+        }
       }
     }
+    for (const block of blocks) if (!this.#take(block)) return
+  }
+
+  #isFreeable(block: FirstBlock): boolean {
+    const { extensions } = this.#log.head
+    return block.endSeqNum <= this.#point || isExpired(extendedExpiry(block, extensions), this.#limits.now)
+  }
+
+  /** Takes a run as a whole, without a look at its blocks, if all of them can be freed. */
+  #takeRun(run: Run): boolean {
+    const { head, freedBelow } = this.#log
+    const isExpiredRun = !head.extensions?.length && isExpired(run.lastExpiry, this.#limits.now)
+    const isWhole = freedBelow <= run.first.firstSeqNum && (run.endSeqNum <= this.#point || isExpiredRun)
+    if (!isWhole || this.blocks + run.blocks > this.#blocksMax) return false
+    this.#add(run.endSeqNum, run.blocks, run.meteredBytes)
     return true
   }
-  if (await takeRuns()) take(blocks.slice())
-  const expiry = count.stoppedAt && (count.isFull ? 0 : extendedExpiry(count.stoppedAt, head.extensions))
-  const times = [expiry, laterTrim].filter((time) => time !== undefined && time !== null)
-  const { below, taken, meteredBytes } = count
-  return {
-    id,
-    log,
-    below,
-    blocks: taken,
-    meteredBytes,
-    nextAt: times.length === 0 ? null : Math.min(...times),
-  }
-}
 
-/** Whether all blocks of a run can be freed, without looking at them. */
-function isWhollyFreeable(run: Run, { head, freedBelow }: Log, point: number, now: number): boolean {
-  if (freedBelow > run.firstSeqNum) return false
-  return run.endSeqNum <= point || (!head.extensions?.length && isExpired(run.lastExpiry, now))
-}
-
-/** Counts blocks from the beginning of a log up to the first one that cannot be freed. */
-class Count {
-  readonly #max: number
-  below: number
-  taken = 0
-  meteredBytes = 0
-  stoppedAt: BlockSummary | undefined
-
-  constructor(max: number, freedBelow: number) {
-    this.#max = max
-    this.below = freedBelow
-  }
-
-  /** Whether it stopped because there were enough. */
-  get isFull(): boolean {
-    return this.taken >= this.#max
-  }
-
-  /** Returns whether the block was taken, so that the next one can follow. */
-  take(block: BlockSummary, isFreeable: (block: BlockSummary) => boolean): boolean {
-    if (this.isFull || !isFreeable(block)) {
-      this.stoppedAt = block
+  /** Returns whether the next block may follow. */
+  #take(block: FirstBlock & { readonly meteredBytes: number }): boolean {
+    if (this.blocks >= this.#blocksMax || !this.#isFreeable(block)) {
+      const { firstSeqNum, endSeqNum, expiresAt } = block
+      this.#next = { firstSeqNum, endSeqNum, expiresAt }
       return false
     }
     this.#add(block.endSeqNum, 1, block.meteredBytes)
     return true
   }
 
-  takeRun(run: Run, isWhollyFreeable: boolean): boolean {
-    if (!isWhollyFreeable || this.taken + run.blocks > this.#max) return false
-    this.#add(run.endSeqNum, run.blocks, run.meteredBytes)
-    return true
-  }
-
   #add(endSeqNum: number, blocks: number, meteredBytes: number): void {
-    this.below = endSeqNum
-    this.taken += blocks
-    this.meteredBytes += meteredBytes
+    this.#below = endSeqNum
+    this.blocks += blocks
+    this.#meteredBytes += meteredBytes
   }
 }

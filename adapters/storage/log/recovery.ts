@@ -1,10 +1,10 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Durability } from '../../../src/storage/contract.ts'
 import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
-import { ByteReader } from './bytes.ts'
-import { isBlockChange, readChange } from './changes.ts'
+import { decodeChange } from './changes.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
+  checkedEnd,
   corrupt,
   decodeGroupHeader,
   decodeHeader,
@@ -49,7 +49,6 @@ export async function recover(medium: Medium, space: Space, durability: Durabili
   const nextFile = last === undefined ? found.first : last.number + 1
   const journal = new Journal(medium, durability, journals, nextFile, next)
   await removeUnused(medium, state, found.first)
-  state.scheduleChanged()
   return { state, journal, checkpointBytes: found.checkpointBytes }
 }
 
@@ -225,7 +224,7 @@ async function readJournal(
 function hasFrames(group: Buffer, frames: number, salt: number): boolean {
   try {
     let end = GROUP_HEADER_BYTES
-    for (let i = 0; i < frames; i++) ({ end } = readFrame(group, end, salt))
+    for (let i = 0; i < frames; i++) end = checkedEnd(group, end, salt)
     return end === group.length
   } catch {
     return false
@@ -254,12 +253,12 @@ function applyGroup(
   let start = GROUP_HEADER_BYTES
   for (let i = 0; i < frames; i++) {
     const { payload, data, end } = readFrame(bytes, start, salt)
-    const place = { journal, offset: offset + start, bytes: end - start }
+    const place = { offset: offset + start, bytes: end - start }
     decodeOrThrowCorrupt(name, place.offset, () => {
-      for (const reader = new ByteReader(payload); reader.left > 0; ) {
-        const change = readChange(reader)
-        if (onBlock && isBlockChange(change)) onBlock(change.block, data)
-        state.apply(change, place)
+      for (const encoded of payload as unknown[]) {
+        const change = decodeChange(encoded)
+        if (onBlock && change.kind === 'block') onBlock(change.block, data)
+        state.apply(change, journal, place)
       }
     })
     start = end

@@ -1,32 +1,33 @@
 import type { Collection } from '../../../src/storage/contract.ts'
-import { lowerBound } from '../../../src/storage/ordered-list.ts'
 import type { Medium } from '../media/medium.ts'
-import { CheckpointWriter, PART_BYTES_MIN } from './checkpoint.ts'
-import { decodeOrThrowCorrupt, fileName } from './format.ts'
+import { CheckpointWriter } from './checkpoint.ts'
+import { fileName } from './format.ts'
 import type { JournalFile } from './journal.ts'
-import { RunMerger, segmentsToMerge } from './merge.ts'
-import { decodeJournalBlock } from './reader.ts'
-import { SegmentWriter } from './segment.ts'
-import type { JournalBlock, Log, Run, Segment, State, StoredDocument } from './state.ts'
-import type { SnapshotItem, Table, TablePart } from './table.ts'
+import { blocksAt, type FoundBlock, readIndex, SegmentWriter } from './segment.ts'
+import { SequentialReader } from './sequential-reader.ts'
+import type { JournalBlock, Log, Run, Segment, State } from './state.ts'
+import { encodeEntry, type Snapshot, type StoredEntry, type Table, type TablePart } from './table.ts'
+
+/** So many segments of a similar size become one. */
+const MERGED_SEGMENTS = 8
+/** Larger ones are merged only if less than half of them is in use, so that a roll does not copy too much. */
+const SMALL_BYTES_MAX = 128 * 1_048_576
+const MERGED_BYTES_MAX = 512 * 1_048_576
 
 /** Thrown to give up a roll because the storage is closed. */
 export class RollAborted extends Error {}
 
-interface Rolled {
-  readonly logs: readonly TablePart[]
-  readonly documents: ReadonlyMap<Collection, readonly TablePart[]>
-  readonly segments: ReadonlyMap<number, Segment>
-  readonly checkpointBytes: number
+interface RolledTable<Value extends object> {
+  readonly table: Table<Value>
+  readonly snapshot: Snapshot<Value>
+  parts: readonly TablePart[]
 }
 
 /**
- * Writes what is live in ended journals as a segment, and a checkpoint of the state at the moment when the
- * next journal began, in a single pass over the logs. If enough segments are similar, they are merged in the
- * same pass. Until the checkpoint has its name, nothing has changed; then it replaces the journals.
- *
- * @param ended The journals that no longer change.
- * @param next The number of the journal that the checkpoint precedes. The state is frozen.
+ * Writes what is live in ended journals to a segment, and a checkpoint of the state at the moment when the
+ * next journal began, in a single pass over the logs. If enough segments are similar, they are merged into
+ * the new one in the same pass. Until the checkpoint has its name, nothing has changed; then it replaces the
+ * journals.
  */
 export class Roll {
   readonly #medium: Medium
@@ -35,11 +36,22 @@ export class Roll {
   readonly #next: number
   readonly #isAborted: () => boolean
   readonly #contents = new Map<number, Buffer>()
-  /** Those of the moment at which the state was frozen. */
+  readonly #documents: readonly (RolledTable<object> & { readonly collection: Collection })[]
+  readonly #logs: RolledTable<Log>
+  readonly #nextVersion: number
+  /** Those that the checkpoint tells, by number. */
   readonly #segments: Map<number, Segment>
-  readonly #collections: readonly (readonly [Collection, Table<StoredDocument>])[]
-  readonly #writers: SegmentWriter[] = []
+  /** The segments that are merged. Runs follow in the order in which these have them. */
+  readonly #sources: ReadonlyMap<number, SequentialReader>
+  #segment: SegmentWriter | undefined
+  checkpointBytes = 0
 
+  /**
+   * Begins with the state as it is.
+   *
+   * @param ended The journals that no longer change.
+   * @param next The number of the journal that the checkpoint precedes.
+   */
   constructor(
     medium: Medium,
     state: State,
@@ -52,123 +64,182 @@ export class Roll {
     this.#ended = new Map(ended.map((file) => [file.number, file]))
     this.#next = next
     this.#isAborted = isAborted
-    this.#collections = [...state.collections]
-    this.#segments = new Map([...state.segments].map(([number, segment]) => [number, { ...segment }]))
+    this.#documents = [...state.collections].map(([collection, table]) => ({
+      collection,
+      ...begun<object>(table),
+    }))
+    this.#logs = begun(state.logs)
+    this.#nextVersion = state.nextVersion
+    const merged = segmentsToMerge(state.segments.values())
+    this.#sources = new Map(
+      merged.map(({ number, bytes }) => [
+        number,
+        new SequentialReader(medium, fileName('segment', number), bytes),
+      ]),
+    )
+    const kept = [...state.segments.values()].filter((segment) => !merged.includes(segment))
+    this.#segments = new Map(kept.map((segment) => [segment.number, { ...segment }]))
   }
 
   /** Resolves once the checkpoint is durable. */
-  async write(): Promise<Rolled> {
-    const { nextVersion } = this.#state
+  async write(): Promise<void> {
     const checkpoint = await CheckpointWriter.create(this.#medium, this.#next)
     let isFinishing = false
     try {
       for (const [number, { end }] of this.#ended) {
         this.#contents.set(number, await this.#medium.read(fileName('journal', number), 0, end))
       }
-      const documents = new Map<Collection, readonly TablePart[]>()
-      for (const [collection, table] of this.#collections) {
-        checkpoint.begin(collection)
-        for (const item of table.snapshot(() => checkpoint.takesParts, PART_BYTES_MIN)) {
-          await checkpoint.add(table, item)
-          this.#assertWanted()
-        }
-        documents.set(collection, await checkpoint.end())
+      for (const documents of this.#documents) {
+        documents.parts = await checkpoint.writeTable(this.#entries(documents), documents.collection)
       }
-      const logs = await this.#writeLogs(checkpoint)
-      for (const writer of this.#writers) await this.#finish(writer)
-      for (const [number, { runs }] of this.#segments) if (runs === 0) this.#segments.delete(number)
+      this.#logs.parts = await checkpoint.writeTable(this.#logEntries())
+      if (this.#segment !== undefined) await this.#finishSegment(this.#segment)
+      const segments = [...this.#segments.values()].filter(({ runs }) => runs > 0)
+      const counters = { segments, nextVersion: this.#nextVersion, nextSegment: this.#state.nextSegment }
       isFinishing = true
-      await checkpoint.finish(this.#segments.values(), nextVersion, this.#state.nextSegment)
-      return { logs, documents, segments: this.#segments, checkpointBytes: checkpoint.bytes }
+      await checkpoint.finish(counters)
+      this.checkpointBytes = checkpoint.bytes
     } catch (error) {
       await checkpoint.abandon()
-      for (const writer of this.#writers) await this.#undo(writer, isFinishing)
+      await this.#segment?.abandon()
+      // The checkpoint may have its name if finishing it failed: then its segment stays.
+      if (this.#segment !== undefined && !isFinishing) {
+        await this.#medium.remove(fileName('segment', this.#segment.number)).catch(() => {})
+      }
       throw error
     }
   }
 
   /** Uses the checkpoint instead of the previous one. The state must not change meanwhile. */
-  apply({ logs, documents, segments }: Rolled): void {
-    const state = this.#state
-    for (const [collection, table] of state.collections) table.replaceStored(documents.get(collection) ?? [])
-    state.logs.replaceStored(logs)
-    state.segments = new Map(segments)
-    state.due.replaceParts(logs, (id) => state.logs.changed.has(id))
-    for (const [id, log] of state.logs.changed) {
-      const stored = state.logs.stored(id)
+  apply(): void {
+    const { logs } = this.#state
+    for (const { table, snapshot, parts } of [...this.#documents])
+      table.replaceStored(parts, snapshot.changes)
+    logs.replaceStored(this.#logs.parts, this.#logs.snapshot.changes)
+    this.#state.segments = new Map([...this.#segments].filter(([, { runs }]) => runs > 0))
+    for (const [id, log] of logs.changed) {
+      const stored = logs.stored(id)
       if (log === null) {
-        for (const run of stored?.runs ?? []) state.release(run)
+        for (const run of stored?.runs ?? []) this.#state.release(run)
         continue
       }
       // Nothing is freed during a roll, so the runs are those of the checkpoint.
-      log.runs = stored?.runs ?? []
-      log.blocks.splice(
-        0,
-        lowerBound(log.blocks, ({ journal }) => journal >= this.#next),
-      )
+      const { runs = [], first = null } = stored ?? {}
+      const blocks = log.blocks.filter(({ journal }) => journal >= this.#next)
+      this.#state.setLog(id, { ...log, runs, first: first ?? log.first, blocks })
     }
   }
 
-  async #writeLogs(checkpoint: CheckpointWriter): Promise<readonly TablePart[]> {
-    const { logs } = this.#state
-    const replaced = segmentsToMerge(this.#segments.values())
-    const merger =
-      replaced.length > 0 ? new RunMerger(this.#medium, await this.#begin(), replaced) : undefined
-    for (const { number } of replaced) this.#segments.delete(number)
-    let segment: SegmentWriter | undefined
-    checkpoint.begin()
-    for (const item of logs.snapshot(() => merger === undefined && checkpoint.takesParts, PART_BYTES_MIN)) {
-      this.#assertWanted()
-      const log = 'part' in item ? undefined : 'value' in item || merger ? logs.valueOf(item) : undefined
-      if (log === undefined) {
-        await checkpoint.add(logs, item)
-        continue
-      }
-      const { key: id } = item as Exclude<SnapshotItem<Log>, { part: TablePart }>
-      const runs = [...((await merger?.merge(id, log)) ?? log.runs)]
-      if (log.blocks.length > 0) {
-        segment ??= await this.#begin()
-        runs.push((await this.#writeRun(segment, id, log.blocks))!)
-      }
-      await checkpoint.add(logs, { key: id, value: { ...log, runs, blocks: [] } })
+  *#entries<Value extends object>({ table, snapshot }: RolledTable<Value>): Generator<StoredEntry> {
+    for (const item of snapshot.items()) {
+      if (this.#isAborted()) throw new RollAborted('the storage is closed')
+      yield 'entry' in item ? item : encodeEntry(table.codec, item.key, item.value)
     }
-    return checkpoint.end()
+  }
+
+  async *#logEntries(): AsyncGenerator<StoredEntry> {
+    const { table, snapshot } = this.#logs
+    for (const item of snapshot.items()) {
+      if (this.#isAborted()) throw new RollAborted('the storage is closed')
+      if ('entry' in item && this.#sources.size === 0) yield item
+      else yield encodeEntry(table.codec, item.key, await this.#rolled(item.key, table.valueOf(item)))
+    }
+  }
+
+  /** Resolves to the log without blocks in journals and runs in merged segments, which are written. */
+  async #rolled(id: string, log: Log): Promise<Log> {
+    const blocks = log.blocks.filter(({ journal }) => journal < this.#next)
+    const runs: Run[] = []
+    let copied: Run[] = []
+    const write = async (last: readonly JournalBlock[]) => {
+      if (copied.length + last.length > 0) runs.push(await this.#writeRun(id, log, copied, last))
+      copied = []
+    }
+    for (const run of log.runs) {
+      if (this.#sources.has(run.segment)) copied.push(run)
+      else {
+        await write([])
+        runs.push(run)
+      }
+    }
+    await write(blocks)
+    const isKept = runs[0] !== undefined && runs[0] === log.runs[0]
+    return { ...log, runs, blocks: [], first: isKept ? log.first : (runs[0]?.first ?? null) }
   }
 
   async #writeRun(
-    segment: SegmentWriter,
     id: string,
+    log: Log,
+    copied: readonly Run[],
     blocks: readonly JournalBlock[],
-  ): Promise<Run | undefined> {
-    segment.begin(id)
-    for (const block of blocks) {
-      const { journal, offset } = block
-      const { salt } = this.#ended.get(journal)!
-      const bytes = this.#contents.get(journal)!
-      const decode = () => decodeJournalBlock(bytes, offset, salt, id, block, true)
-      await segment.add(decodeOrThrowCorrupt(fileName('journal', journal), offset, decode))
+  ): Promise<Run> {
+    this.#segment ??= await SegmentWriter.create(this.#medium, this.#state.nextSegment++)
+    const { number } = this.#segment
+    const run = await this.#segment.writeRun(id, this.#read(id, log, copied, blocks))
+    const { runs, runBytes } = this.#segments.get(number) ?? { runs: 0, runBytes: 0 }
+    this.#segments.set(number, { number, bytes: 0, runs: runs + 1, runBytes: runBytes + run.bytes })
+    return run
+  }
+
+  async #finishSegment(segment: SegmentWriter): Promise<void> {
+    await segment.finish()
+    const { number, bytes } = segment
+    this.#segments.set(number, { ...this.#segments.get(number)!, bytes })
+  }
+
+  async *#read(
+    id: string,
+    { freedBelow }: Log,
+    runs: readonly Run[],
+    blocks: readonly JournalBlock[],
+  ): AsyncGenerator<FoundBlock> {
+    for (const run of runs) {
+      const source = this.#sources.get(run.segment)!
+      for (const place of await readIndex(source, id, run)) {
+        if (place.endSeqNum <= freedBelow) continue
+        const bytes = await source.read(source.name, place.offset, place.bytes)
+        for (const block of blocksAt(source.name, place, bytes, place.offset, id)) {
+          if (block.endSeqNum > freedBelow) yield block
+        }
+      }
     }
-    return segment.end()
+    for (const block of blocks) {
+      const { number, salt } = this.#ended.get(block.journal)!
+      yield* blocksAt(fileName('journal', number), block, this.#contents.get(number)!, 0, id, salt)
+    }
   }
+}
 
-  async #begin(): Promise<SegmentWriter> {
-    const writer = await SegmentWriter.create(this.#medium, this.#state.nextSegment++)
-    this.#writers.push(writer)
-    return writer
-  }
+function begun<Value extends object>(table: Table<Value>): RolledTable<Value> {
+  return { table, snapshot: table.snapshot(), parts: [] }
+}
 
-  async #finish({ number, bytes, runs, runBytes }: SegmentWriter): Promise<void> {
-    await this.#writers.find((writer) => writer.number === number)!.finish()
-    this.#segments.set(number, { number, bytes, runs, runBytes })
+/**
+ * Returns segments that are worth merging: eight in which about as much is in use. So a block
+ * is copied about once for every factor of eight by which the data grows, and of the segments that are mostly
+ * freed, a bounded number stays.
+ */
+function segmentsToMerge(segments: Iterable<Segment>): readonly Segment[] {
+  const tiers = new Map<number, Segment[]>()
+  for (const segment of segments) {
+    const { bytes, runBytes } = segment
+    if (runBytes > SMALL_BYTES_MAX && runBytes > bytes / 2) continue
+    const tier = Math.floor(Math.log(runBytes + 1) / Math.log(MERGED_SEGMENTS))
+    const similar = tiers.get(tier) ?? []
+    tiers.set(tier, similar)
+    similar.push(segment)
+    if (similar.length === MERGED_SEGMENTS) return smallestOf(similar)
   }
+  return []
+}
 
-  /** The checkpoint may have its name if finishing it failed: then its segments stay. */
-  async #undo(writer: SegmentWriter, mayBeUsed: boolean): Promise<void> {
-    await writer.abandon()
-    if (!mayBeUsed) await this.#medium.remove(fileName('segment', writer.number)).catch(() => {})
-  }
-
-  #assertWanted(): void {
-    if (this.#isAborted()) throw new RollAborted('the storage is closed')
-  }
+/** Those that are copied at once, at least two. */
+function smallestOf(segments: readonly Segment[]): readonly Segment[] {
+  let bytes = 0
+  return segments
+    .toSorted((a, b) => a.runBytes - b.runBytes)
+    .filter(({ runBytes }, index) => {
+      bytes += runBytes
+      return index < 2 || bytes <= MERGED_BYTES_MAX
+    })
 }

@@ -1,59 +1,40 @@
-import type { BlockSummary } from '../../../src/storage/block-collector.ts'
+import { laterOf } from '../../../src/core/retention.ts'
+import { mergeableBlocks, mergedBlock } from '../../../src/storage/block-sizes.ts'
+import type { StoredBlock } from '../../../src/storage/contract.ts'
 import type { Medium, NewFile, ReadableMedium } from '../media/medium.ts'
-import { ByteReader, ByteWriter } from './bytes.ts'
-import { readList, readSummary, writeSummary } from './changes.ts'
+import { decodeChange, encodeChange } from './changes.ts'
 import {
-  beginFrame,
   corrupt,
   decodeOrThrowCorrupt,
   encodeHeader,
-  endFrame,
+  FrameWriter,
   fileName,
   HEADER_BYTES,
   readFrame,
 } from './format.ts'
-import { latestExpiry, type Run } from './state.ts'
+import type { Place, Run } from './state.ts'
 
 /**
- * Appends are split into blocks of at most so much data, and blocks are put together in chunks of at most so
- * much: a read of one record reads and checks one of them.
+ * Appends are split into blocks of at most so much data, and an index has an entry for about as much: a read
+ * of one record reads and checks no more.
  */
-export const CHUNK_DATA_BYTES = 32_768
+export const BLOCK_DATA_BYTES = 32_768
 
-/** A block of a chunk. Its data are a view. */
-export interface ChunkBlock extends BlockSummary {
-  readonly data: Uint8Array
-  /** The checksum of the data, if it is known. */
-  readonly crc?: number | undefined
-  /** Whether the next block is of the same append. */
+/** A block with its data, as the frames of journals and segments hold it. */
+export interface FoundBlock extends StoredBlock {
+  /** Whether the next block is of the same block of an append, which was split. */
   readonly isContinued: boolean
 }
 
-/** The place of a chunk, as the index of its run tells it. */
-export interface ChunkPlace {
-  readonly offset: number
-  readonly bytes: number
-  readonly endSeqNum: number
-  readonly lastTimestamp: number
-  /** Whether its first block continues an append. */
-  readonly isContinuation: boolean
-}
+const NO_DATA = new Uint8Array(0)
 
 /** Writes a segment: the runs of logs, in the order of their ids. */
 export class SegmentWriter {
   readonly number: number
   readonly #file: NewFile
-  readonly #writer = new ByteWriter()
-  #log = ''
-  #pending: ChunkBlock[] = []
-  #pendingBytes = 0
-  #chunks: ChunkPlace[] = []
-  #run: Omit<Run, 'indexBytes'> | undefined
-  #isContinuation = false
+  readonly #writer = new FrameWriter()
   /** The length of the file. */
   bytes = HEADER_BYTES
-  runs = 0
-  runBytes = 0
 
   private constructor(number: number, file: NewFile) {
     this.number = number
@@ -66,50 +47,50 @@ export class SegmentWriter {
     return new SegmentWriter(number, file)
   }
 
-  /** Begins the run of a log. */
-  begin(log: string): void {
-    this.#log = log
-    this.#run = undefined
-    this.#chunks = []
-    this.#isContinuation = false
-  }
-
-  async add(block: ChunkBlock): Promise<void> {
-    const { firstSeqNum, endSeqNum, lastTimestamp, expiresAt } = block
-    const run = this.#run ?? {
-      segment: this.number,
-      offset: this.bytes,
-      bytes: 0,
-      firstSeqNum,
-      blocks: 0,
-      meteredBytes: 0,
-      firstExpiry: expiresAt,
-      lastExpiry: undefined,
+  /** Writes consecutive blocks of a log, at least one. Small ones are merged. */
+  async writeRun(log: string, found: AsyncIterable<FoundBlock>): Promise<Run> {
+    const offset = this.bytes
+    const places: Place[] = []
+    const written: StoredBlock[] = []
+    let pending: FoundBlock[] = []
+    let pendingBytes = 0
+    const flush = async () => {
+      for (const group of mergedGroups(pending, places.at(-1)?.isContinued)) {
+        const block = mergedBlock(group, () => NO_DATA)
+        const { isContinued } = group.at(-1)!
+        const change = encodeChange({ kind: 'block', log, block, isContinued })
+        const data = group.map((piece) => piece.data)
+        this.#writer.add([change], data)
+        written.push({ ...block, data: NO_DATA })
+      }
+      const { endSeqNum, lastTimestamp, isContinued } = pending.at(-1)!
+      places.push({ offset: this.bytes, bytes: this.#writer.length, endSeqNum, lastTimestamp, isContinued })
+      await this.#write()
+      pending = []
+      pendingBytes = 0
     }
-    this.#run = {
-      ...run,
+    for await (const block of found) {
+      if (pending.length > 0 && pendingBytes + block.data.length > BLOCK_DATA_BYTES) await flush()
+      pending.push(block)
+      pendingBytes += block.data.length
+    }
+    await flush()
+    const bytes = this.bytes - offset
+    const { endSeqNum, lastTimestamp } = places.at(-1)!
+    const { firstSeqNum, endSeqNum: firstEnd, expiresAt } = written[0]!
+    return {
+      segment: this.number,
+      offset,
+      bytes,
+      indexBytes: places.length > 1 ? await this.#writeIndex(log, places) : 0,
       endSeqNum,
       lastTimestamp,
-      blocks: run.blocks + 1,
-      meteredBytes: run.meteredBytes + block.meteredBytes,
-      lastExpiry: latestExpiry(run.lastExpiry, expiresAt),
+      isContinued: false,
+      blocks: written.length,
+      meteredBytes: written.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+      first: { firstSeqNum, endSeqNum: firstEnd, expiresAt },
+      lastExpiry: written.map((block) => block.expiresAt).reduce(laterOf),
     }
-    if (this.#pending.length > 0 && this.#pendingBytes + block.data.length > CHUNK_DATA_BYTES) {
-      await this.#endChunk()
-    }
-    this.#pending.push(block)
-    this.#pendingBytes += block.data.length
-  }
-
-  /** Ends the run. Undefined if it has no blocks. */
-  async end(): Promise<Run | undefined> {
-    if (this.#run === undefined) return undefined
-    await this.#endChunk()
-    const bytes = this.bytes - this.#run.offset
-    const indexBytes = this.#chunks.length > 1 ? await this.#writeIndex() : 0
-    this.runs++
-    this.runBytes += bytes
-    return { ...this.#run, bytes, indexBytes }
   }
 
   finish(): Promise<void> {
@@ -120,148 +101,79 @@ export class SegmentWriter {
     return this.#file.abandon()
   }
 
-  async #endChunk(): Promise<void> {
-    const writer = this.#writer
-    const blocks = this.#pending
-    const last = blocks.at(-1)!
-    const start = beginFrame(writer)
-    writer.string(this.#log)
-    writer.varint(blocks.length)
-    for (const block of blocks) {
-      writeSummary(writer, block)
-      writer.varint(2 * block.data.length + (block.isContinued ? 1 : 0))
-    }
-    for (const { data } of blocks) writer.raw(data)
-    // So what a roll copies has the checksum with which it was written, and is not summed again.
-    const crc = blocks.length === 1 ? blocks[0]!.crc : undefined
-    endFrame(writer, start, this.#pendingBytes, 0, crc)
-    const { endSeqNum, lastTimestamp } = last
-    const isContinuation = this.#isContinuation
-    const bytes = writer.length - start
-    this.#chunks.push({ offset: this.bytes, bytes, endSeqNum, lastTimestamp, isContinuation })
-    this.#isContinuation = last.isContinued
-    this.#pending = []
-    this.#pendingBytes = 0
-    await this.#written(bytes)
+  #writeIndex(log: string, places: readonly Place[]): Promise<number> {
+    this.#writer.add({ log, places: places.map(encodePlace) })
+    return this.#write()
   }
 
-  async #writeIndex(): Promise<number> {
-    const writer = this.#writer
-    const start = beginFrame(writer)
-    writer.string(this.#log)
-    writer.varint(this.#chunks.length)
-    for (const { bytes, endSeqNum, lastTimestamp, isContinuation } of this.#chunks) {
-      writer.varint(2 * bytes + (isContinuation ? 1 : 0))
-      writer.varint(endSeqNum)
-      writer.varint(lastTimestamp)
-    }
-    endFrame(writer, start, 0, 0)
-    const bytes = writer.length - start
-    await this.#written(bytes)
-    return bytes
-  }
-
-  async #written(bytes: number): Promise<void> {
-    this.bytes += bytes
-    await this.#file.write(this.#writer.bytes)
+  async #write(): Promise<number> {
+    const { bytes } = this.#writer
+    this.bytes += bytes.length
+    await this.#file.write(bytes)
     this.#writer.truncate(0)
+    return bytes.length
   }
 }
 
-/** Reads the places of the chunks of a run. */
-export async function readIndex(
-  medium: ReadableMedium,
-  log: string,
-  run: Run,
-): Promise<readonly ChunkPlace[]> {
-  const { segment, offset, bytes, indexBytes, endSeqNum, lastTimestamp } = run
-  if (indexBytes === 0) return [{ offset, bytes, endSeqNum, lastTimestamp, isContinuation: false }]
-  const name = fileName('segment', segment)
-  const at = offset + bytes
-  const found = await medium.read(name, at, indexBytes)
-  return decodeOrThrowCorrupt(name, at, () => {
-    const chunks = decodeIndex(found, log, offset)
-    const last = chunks.at(-1)
-    if (last?.endSeqNum !== endSeqNum || last.offset + last.bytes !== at) {
-      throw new RangeError('the index is not that of the run')
-    }
-    return chunks
-  })
+/** Blocks of an append that was split stay as they are, so that it can be put together. */
+function mergedGroups(blocks: readonly FoundBlock[], isContinuation = false): readonly FoundBlock[][] {
+  const isSplit = isContinuation || blocks.some(({ isContinued }) => isContinued)
+  return isSplit ? blocks.map((block) => [block]) : mergeableBlocks(blocks)
 }
 
-/** Throws `RangeError` if the index is damaged. Its chunks begin at `offset`. */
-function decodeIndex(bytes: Buffer, log: string, offset: number): readonly ChunkPlace[] {
-  const reader = new ByteReader(readFrame(bytes, 0, 0).payload)
-  if (reader.string() !== log) throw new RangeError('the index is that of another log')
-  let next = offset
-  return readList(reader, () => {
-    const sizeAndFlag = reader.varint()
-    const size = Math.floor(sizeAndFlag / 2)
-    const chunk = {
-      offset: next,
-      bytes: size,
-      endSeqNum: reader.varint(),
-      lastTimestamp: reader.varint(),
-      isContinuation: sizeAndFlag % 2 === 1,
-    }
-    next += size
-    return chunk
-  })
+function encodePlace({ bytes, endSeqNum, lastTimestamp, isContinued }: Place) {
+  return [bytes, endSeqNum, lastTimestamp, isContinued] as const
 }
 
-/** Reads the blocks of consecutive chunks of a run. */
-export async function readChunks(
-  medium: ReadableMedium,
-  log: string,
-  segment: number,
-  chunks: readonly ChunkPlace[],
-): Promise<ChunkBlock[]> {
-  const name = fileName('segment', segment)
-  const { offset } = chunks[0]!
-  const last = chunks.at(-1)!
-  const bytes = await medium.read(name, offset, last.offset + last.bytes - offset)
-  return chunks.flatMap((chunk) => {
-    const decode = () => {
-      const { log: found, blocks, end } = decodeChunk(bytes, chunk.offset - offset)
-      if (found !== log) throw new RangeError('the chunk is that of another log')
-      const isIndexed =
-        blocks.at(-1)?.endSeqNum === chunk.endSeqNum && end === chunk.offset + chunk.bytes - offset
-      if (!isIndexed) throw new RangeError('the chunk is not the one in the index')
-      return blocks
-    }
-    return decodeOrThrowCorrupt(name, chunk.offset, decode)
-  })
-}
-
-/** A chunk. The data of its blocks are views. */
-export interface Chunk {
+interface Index {
   readonly log: string
-  readonly blocks: ChunkBlock[]
-  /** One after its last byte. */
-  readonly end: number
+  readonly places: readonly ReturnType<typeof encodePlace>[]
 }
 
-/** Decodes the chunk at `offset`. Throws `RangeError` if it is incomplete or damaged. */
-export function decodeChunk(bytes: Buffer, offset: number): Chunk {
-  const { payload, data, end } = readFrame(bytes, offset, 0)
-  const reader = new ByteReader(payload)
-  const log = reader.string()
-  let start = 0
-  const blocks = readList(reader, () => {
-    const summary = readSummary(reader)
-    const lengthAndFlag = reader.varint()
-    const length = Math.floor(lengthAndFlag / 2)
-    if (start + length > data.length) throw new RangeError('a block overruns its chunk')
-    const block = {
-      ...summary,
-      // Not a `Buffer`, which no other storage returns.
-      data: new Uint8Array(data.buffer, data.byteOffset + start, length),
-      isContinued: lengthAndFlag % 2 === 1,
-    }
-    start += length
-    return block
+/** Reads where the blocks of a run are. */
+export async function readIndex(medium: ReadableMedium, log: string, run: Run): Promise<readonly Place[]> {
+  if (run.indexBytes === 0) return [run]
+  const name = fileName('segment', run.segment)
+  const end = run.offset + run.bytes
+  const found = await medium.read(name, end, run.indexBytes)
+  return decodeOrThrowCorrupt(name, end, () => {
+    const index = readFrame(found, 0).payload as Index
+    let offset = run.offset
+    const places = index.places.map(([bytes, endSeqNum, lastTimestamp, isContinued]): Place => {
+      const place = { offset, bytes, endSeqNum, lastTimestamp, isContinued }
+      offset += bytes
+      return place
+    })
+    if (index.log !== log || offset !== end) throw new RangeError('the index is not that of the run')
+    return places
   })
-  return { log, blocks, end }
+}
+
+/** Decodes the blocks at a place. Their data are views. Fails as `corrupt` if they are damaged. */
+export function blocksAt(
+  name: string,
+  place: Place,
+  bytes: Buffer,
+  bytesOffset: number,
+  log: string,
+  salt = 0,
+): FoundBlock[] {
+  const blocks: FoundBlock[] = []
+  const end = place.offset + place.bytes
+  for (let offset = place.offset; offset < end; ) {
+    decodeOrThrowCorrupt(name, offset, () => {
+      const frame = readFrame(bytes, offset - bytesOffset, salt)
+      const change = decodeChange((frame.payload as unknown[])[0])
+      if (change.kind !== 'block' || change.log !== log) throw new RangeError('a block of another log')
+      // Not a `Buffer`, which no other storage returns.
+      const data = new Uint8Array(frame.data.buffer, frame.data.byteOffset, frame.data.length)
+      blocks.push({ ...change.block, data, isContinued: change.isContinued })
+      offset = frame.end + bytesOffset
+    })
+  }
+  const isExpected = blocks.at(-1)?.endSeqNum === place.endSeqNum
+  if (!isExpected) throw corrupt(name, place.offset, 'other blocks are expected')
+  return blocks
 }
 
 /** Throws a `corrupt` failure unless a segment has its length. */

@@ -4,7 +4,7 @@ import { corrupt, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, frameBytes } from './form
 const WINDOW_BYTES = 4 * 1_048_576
 
 /** Reads a file from beginning to end in large pieces. Views stay valid, and keep their piece in memory. */
-export class SequentialReader {
+export class SequentialReader implements ReadableMedium {
   readonly name: string
   /** The length of the file. */
   readonly length: number
@@ -16,6 +16,11 @@ export class SequentialReader {
     this.#medium = medium
     this.name = name
     this.length = length
+  }
+
+  /** Resolves to so many bytes of the file; fewer at its end. */
+  read(_name: string, position: number, length: number): Promise<Buffer> {
+    return this.bytes(position, length)
   }
 
   /** Resolves to so many bytes from `offset` on; fewer at the end of the file. */

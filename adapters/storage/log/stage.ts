@@ -2,14 +2,13 @@ import { splitBlock } from '../../../src/storage/block-sizes.ts'
 import {
   type DocumentVersions,
   type LogHeads,
-  type LogUpdate,
   planCommit,
   type SerializedChange,
 } from '../../../src/storage/commit-plan.ts'
 import type { AppendRequest, Collection, Head } from '../../../src/storage/contract.ts'
 import { assertExpectedHead, writeStateChange } from '../../../src/storage/heads.ts'
-import type { Change } from './changes.ts'
-import { CHUNK_DATA_BYTES } from './segment.ts'
+import type { StagedFrame } from './journal.ts'
+import { BLOCK_DATA_BYTES } from './segment.ts'
 import type { State } from './state.ts'
 
 /** What a call writes, and what later calls of its group see of it. */
@@ -19,12 +18,6 @@ export interface Staged {
   readonly heads?: ReadonlyMap<string, Head | null> | undefined
   /** Versions by document; null: deleted. */
   readonly versions?: ReadonlyMap<string, number | null> | undefined
-}
-
-interface StagedFrame {
-  readonly changes: readonly Change[]
-  /** The data of its block. */
-  readonly data?: Uint8Array | undefined
 }
 
 /**
@@ -44,39 +37,35 @@ export class Stage implements DocumentVersions, LogHeads {
   append({ logId, expected, head, blocks }: AppendRequest): Staged {
     const before = this.headOf(logId)
     assertExpectedHead(logId, before, expected)
-    const writeState = writeStateChange(before!.writeState, head.writeState)
-    const heads = new Map([[logId, { ...head, extensions: before!.extensions }]])
-    const added = blocks.flatMap((block) => {
-      const pieces = splitBlock(block, CHUNK_DATA_BYTES)
-      return pieces.map((piece, index) => ({ piece, isContinued: index < pieces.length - 1 }))
+    const last = { head, writeState: writeStateChange(before!.writeState, head.writeState) }
+    const frames = blocks.flatMap((block, index) => {
+      const pieces = splitBlock(block, BLOCK_DATA_BYTES)
+      return pieces.map(({ data, ...summary }, piece): StagedFrame => {
+        const isContinued = piece < pieces.length - 1
+        const isLast = !isContinued && index === blocks.length - 1
+        const change = { kind: 'block', log: logId, block: summary, isContinued } as const
+        return { changes: [isLast ? { ...change, ...last } : change], data }
+      })
     })
-    const frames = added.map(({ piece, isContinued }, index): StagedFrame => {
-      const part = { log: logId, block: piece }
-      const isLast = index === added.length - 1
-      const change: Change = isLast
-        ? { kind: 'append', ...part, head, writeState }
-        : { kind: isContinued ? 'part' : 'block', ...part }
-      return { changes: [change], data: piece.data }
-    })
-    return { frames, heads }
+    return { frames, heads: new Map([[logId, { ...head, extensions: before!.extensions }]]) }
   }
 
   /** Throws `StorageConflict` if an expectation does not hold. */
   commit(requests: readonly SerializedChange[]): Staged {
     const { documents, logs } = planCommit(requests, this, this)
-    const versions = new Map<string, number | null>()
-    const changes: Change[] = []
-    for (const { collection, key, content } of documents) {
-      versions.set(nameOf(collection, key), content?.version ?? null)
-      changes.push(
-        content === undefined
-          ? { kind: 'delete', collection, key }
-          : { kind: 'put', collection, key, version: content.version, text: content.text },
-      )
+    const changes = [
+      ...documents.map(({ collection, key, content = null }) => {
+        return { kind: 'document', collection, key, content } as const
+      }),
+      ...logs.map(({ logId, head = null }) => ({ kind: 'head', log: logId, head }) as const),
+    ]
+    return {
+      frames: changes.length === 0 ? [] : [{ changes }],
+      heads: new Map(logs.map(({ logId, head }) => [logId, head ?? null])),
+      versions: new Map(
+        documents.map(({ collection, key, content }) => [nameOf(collection, key), content?.version ?? null]),
+      ),
     }
-    for (const update of logs) changes.push(...logChanges(update))
-    const heads = new Map(logs.map(({ logId, head }) => [logId, head ?? null]))
-    return { frames: changes.length === 0 ? [] : [{ changes }], heads, versions }
   }
 
   note({ heads, versions }: Staged): void {
@@ -98,15 +87,6 @@ export class Stage implements DocumentVersions, LogHeads {
   nextVersion(): number {
     return this.#state.nextVersion++
   }
-}
-
-function logChanges({ logId, head, isNew }: LogUpdate): Change[] {
-  if (head === undefined) return [{ kind: 'delete-log', log: logId }]
-  const { epoch, extensions = [], appendedAt: createdAt, tail, fencingToken } = head
-  const setEpoch: Change = { kind: 'set-epoch', log: logId, epoch, extensions }
-  if (!isNew) return [setEpoch]
-  const create: Change = { kind: 'create-log', log: logId, epoch, createdAt, start: { tail, fencingToken } }
-  return extensions.length > 0 ? [create, setEpoch] : [create]
 }
 
 /** Unique, because names of collections do not contain U+0000. */

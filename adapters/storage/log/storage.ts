@@ -1,337 +1,308 @@
-import type { Clock } from '../../../src/runtime/clock.ts'
-import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
-import type { Durability, Reclaimed, ReclaimLimits, StorageContext } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
-import { isFullError, lostFile, type Medium, mediumFailure } from '../media/medium.ts'
-import { Committer, type Housekeeping } from './committer.ts'
-import { fileName } from './format.ts'
-import type { Journal } from './journal.ts'
-import { LogReader } from './reader.ts'
-import { reclaim } from './reclaim.ts'
-import { recover, removeUnused } from './recovery.ts'
-import { Roll, RollAborted } from './roll.ts'
-import { LogSession, type SessionStorage, Sessions } from './session.ts'
-import { Space } from './space.ts'
-import type { State } from './state.ts'
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
+import { type SerializedChange, serializeChanges } from '../../../src/storage/commit-plan.ts'
+import type {
+  AppendRequest,
+  CatalogChange,
+  Collection,
+  Document,
+  Head,
+  ListRange,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StorageContext,
+  StorageSession,
+  StoredBlock,
+} from '../../../src/storage/contract.ts'
+import { storageClosed } from '../../../src/storage/errors.ts'
+import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
+import { ChangeNotifier, SessionCalls } from '../../../src/storage/session-calls.ts'
+import type { Medium } from '../media/medium.ts'
+import type { StoredDocument } from './changes.ts'
+import type { CallKind } from './committer.ts'
+import type { Stage, Staged } from './stage.ts'
+import { type LogStorageOptions, LogStore } from './store.ts'
 
-/** Journals are rolled when they have so many bytes. */
-const ROLL_BYTES = 64 * 1_048_576
-/** With a large state they are rolled later, so that checkpoints do not multiply what is written. */
-const CHECKPOINT_SHARE = 4
-/** They are also rolled when so many documents and logs were changed, which an opening applies one by one. */
-const CHANGES_MAX = 65_536
-/** With a large state, when there is a change for so many bytes of it. */
-const BYTES_PER_CHANGE = 1024
-/** The factor of the roll size up to which appends continue while journals are rolled. */
-const BACKPRESSURE_FACTOR = 3
-/** The factor up to which calls that add data are accepted while rolls fail: an opening reads all of it. */
-const REFUSAL_FACTOR = 4
-/** How often a roll is tried again while calls are refused, in milliseconds. */
-const RETRY_MS = 60_000
-/** What a changed document or log takes in a checkpoint, roughly. */
-const CHANGE_BYTES = 400
+/** Estimated length of an append or a catalog change in the journal, beside its data and texts. */
+const OVERHEAD_BYTES = 160
+/** Batches with a trim that are larger than this carry other records, and may not use the reserve. */
+const TRIM_BYTES_MAX = 4096
 
-export interface LogStorageOptions {
-  readonly durability: Durability
-  /** The size at which journals are rolled, in bytes. 64 MiB or a quarter of the state by default. */
-  readonly rollBytes?: number | undefined
-  /** The space that is reserved for a full disk, in bytes. 4 MiB by default. */
-  readonly reserveBytes?: number | undefined
-  /** Whether the disk is known to be full. */
-  readonly isFull?: boolean | undefined
-  readonly clock?: Clock | undefined
-}
-
-/** Opens the storage on a medium that nothing else may have open. Calls `release` on close. */
+/** Opens the storage on a medium that nothing else may have open. Calls `release` once it is closed. */
 export async function openLogStorage(
   medium: Medium,
   options: LogStorageOptions,
   release: () => Promise<void>,
 ): Promise<LogStorage> {
-  try {
-    const space = new Space(medium, options.isFull, options.reserveBytes)
-    const recovered = await recover(medium, space, options.durability)
-    return new LogStorage({ ...recovered, medium, space, options, release })
-  } catch (error) {
-    await medium.close().catch(() => {})
-    throw mediumFailure(error, true)
-  }
+  const sessions = new Sessions()
+  const store = await LogStore.open(medium, options, (error) => sessions.report(error))
+  return new LogStorage(store, sessions, release)
 }
 
-interface StorageParts {
-  readonly medium: Medium
-  readonly state: State
-  readonly journal: Journal
-  readonly space: Space
-  readonly checkpointBytes: number
-  readonly options: LogStorageOptions
-  readonly release: () => Promise<void>
-}
-
-/** An open storage, and its work in the background. Each engine that shares it has a session of its own. */
-export class LogStorage implements Housekeeping, SessionStorage {
-  readonly state: State
-  readonly committer: Committer
-  readonly reader: LogReader
-  readonly space: Space
-  readonly sessions = new Sessions()
-  readonly #medium: Medium
-  readonly #journal: Journal
-  readonly #options: LogStorageOptions
+/** An open storage. Each engine that shares it has a session of its own. */
+export class LogStorage {
+  readonly #store: LogStore
+  readonly #sessions: Sessions
   readonly #release: () => Promise<void>
-  /** Rolls and reclaims exclude each other. */
-  readonly #queue = new SerialQueue()
-  #checkpointBytes: number
-  #rolling: Promise<void> | undefined
-  /** Settles with the roll that is being written: not while it waits for a reclaim, which writes groups. */
-  #rolled: Promise<void> | undefined
-  #removing: Promise<void> | undefined
-  #rollFailure: { readonly error: StorageFailure; readonly at: number; readonly bytes: number } | undefined
   #closing: Promise<void> | undefined
 
-  constructor({ medium, state, journal, space, checkpointBytes, options, release }: StorageParts) {
-    this.state = state
-    this.space = space
-    this.#medium = medium
-    this.#journal = journal
-    this.#options = options
+  constructor(store: LogStore, sessions: Sessions, release: () => Promise<void>) {
+    this.#store = store
+    this.#sessions = sessions
     this.#release = release
-    this.#checkpointBytes = checkpointBytes
-    this.committer = new Committer(state, journal, space, this)
-    this.reader = new LogReader(medium, state, journal)
-    this.groupWritten()
-  }
-
-  get isClosed(): boolean {
-    return this.#closing !== undefined
-  }
-
-  /** Whether nothing else removed or moved what it writes to. */
-  get isInPlace(): boolean {
-    try {
-      this.#medium.assertInPlace()
-      return true
-    } catch {
-      return false
-    }
   }
 
   /** Returns undefined if the storage is closing, or if nothing more can be written before it is reopened. */
   open(context: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>): LogSession | undefined {
-    if (this.isClosed || this.#journal.failure !== undefined) return undefined
-    const session = new LogSession(this, context)
-    this.sessions.add(session)
+    if (this.#closing !== undefined || !this.#store.isUsable) return undefined
+    const leave = (session: LogSession) => this.#leave(session)
+    const session = new LogSession(this.#store, this.#sessions, context, leave)
+    this.#sessions.add(session)
     return session
   }
 
   /** Makes everything written so far durable, and everything later before it is acknowledged. */
   requireSync(): Promise<void> {
-    return this.committer.runExclusively(() => this.#journal.requireSync())
-  }
-
-  assertWritable(): void {
-    this.#journal.assertWritable()
-    const refusal = this.#refusal()
-    if (refusal !== undefined) throw refusal
-  }
-
-  async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    const reclaimed = await this.#queue.run(() => reclaim(this.#medium, this.state, this.committer, limits))
-    await this.#makeRoom()
-    return reclaimed
-  }
-
-  async leave(session: LogSession): Promise<void> {
-    this.sessions.remove(session)
-    if (this.sessions.isEmpty) await this.close()
+    return this.#store.requireSync()
   }
 
   /** Waits for the calls in flight. Later calls of all sessions reject. */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
+    this.#closing ??= this.#sessions
+      .end()
+      .then(() => this.#store.close())
+      .finally(this.#release)
     return this.#closing
   }
 
-  groupWritten(): void {
-    if (this.isClosed) return
-    this.#rolling ??= this.#rollIfDue()
-    this.#removing ??= this.#removeIfDue()
+  async #leave(session: LogSession): Promise<void> {
+    this.#sessions.remove(session)
+    if (this.#sessions.isEmpty) await this.close()
+  }
+}
+
+/** One engine's access to an open storage. */
+export class LogSession implements StorageSession {
+  readonly #store: LogStore
+  readonly #sessions: Sessions
+  readonly #leave: (session: LogSession) => Promise<void>
+  readonly #notifier: ChangeNotifier
+  readonly #calls = new SessionCalls()
+  readonly #onBackgroundError: ((error: unknown) => void) | undefined
+  #isExclusive = true
+  #isEnded = false
+  #onElected: ((isElected: boolean) => void) | undefined
+
+  constructor(
+    store: LogStore,
+    sessions: Sessions,
+    { onLogChanged, onBackgroundError }: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>,
+    leave: (session: LogSession) => Promise<void>,
+  ) {
+    this.#store = store
+    this.#sessions = sessions
+    this.#leave = leave
+    this.#notifier = new ChangeNotifier(onLogChanged)
+    this.#onBackgroundError = onBackgroundError
   }
 
-  get backpressure(): Promise<unknown> | undefined {
-    return this.#journal.bytes > BACKPRESSURE_FACTOR * this.#rollBytes ? this.#rolled : undefined
+  async get(collection: Collection, key: string): Promise<Document | undefined> {
+    const found = this.#open().state.documents(collection).get(key)
+    return found && documentOf(key, found)
   }
 
-  refusal(): StorageFailure | undefined {
-    const refusal = this.#refusal()
-    // The roll may succeed by now.
-    if (refusal !== undefined) this.groupWritten()
-    return refusal
+  async list(collection: Collection, range: ListRange): Promise<Document[]> {
+    const found = this.#open().state.documents(collection).list(range)
+    return found.map(([key, document]) => documentOf(key, document))
   }
 
-  #refusal(): StorageFailure | undefined {
-    const failure = this.#rollFailure
-    if (failure === undefined || !this.#isOverLimit) return undefined
-    const { kind, message } = failure.error
-    const text = `journals have grown to ${this.#journal.bytes} bytes, because they cannot be rolled: ${message}`
-    return new StorageFailure(kind, text, { nothingWritten: true, cause: failure.error })
+  async commit(changes: readonly CatalogChange[]): Promise<void> {
+    this.#open()
+    const requests = serializeChanges(changes)
+    const logIds = requests.flatMap((request) => ('logId' in request ? [request.logId] : []))
+    const kind = requests.some(addsData) ? 'adds' : 'frees'
+    return this.#commit(kind, bytesOf(requests), (stage) => stage.commit(requests), logIds)
   }
 
-  get #rollBytes(): number {
-    return this.#options.rollBytes ?? Math.max(ROLL_BYTES, this.#checkpointBytes / CHECKPOINT_SHARE)
+  async head(logId: string): Promise<Head | undefined> {
+    const head = this.#open().state.logs.get(logId)?.head
+    return head && copyHead(head)
   }
 
-  get #isOverLimit(): boolean {
-    return this.#journal.bytes > REFUSAL_FACTOR * this.#rollBytes
+  async append(request: AppendRequest): Promise<void> {
+    const { head, logId } = request
+    const bytes = appendedBytes(request) + OVERHEAD_BYTES
+    const kind = hasNewTrim(head) && bytes <= TRIM_BYTES_MAX ? 'frees' : 'adds'
+    return this.#commit(kind, bytes, (stage) => stage.append(request), [logId])
   }
 
-  #now(): number {
-    return this.#options.clock?.now() ?? 0
+  async read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
+    const { reader } = this.#open()
+    return this.#calls.run(() => reader.read(logId, range))
   }
 
-  #isRollDue(): boolean {
-    const { bytes, failure } = this.#journal
-    const changesMax = Math.max(CHANGES_MAX, this.#checkpointBytes / BYTES_PER_CHANGE)
-    if (failure !== undefined || (bytes < this.#rollBytes && this.state.changes < changesMax)) return false
-    if (this.#rollFailure === undefined || bytes >= this.#rollFailure.bytes + this.#rollBytes) return true
-    return (
-      this.#isOverLimit &&
-      Math.abs(this.#now() - this.#rollFailure.at) >= (this.#options.clock === undefined ? 0 : RETRY_MS)
-    )
+  async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    const store = this.#open()
+    return this.#calls.run(() => store.reclaim(limits))
   }
 
-  /** How much a roll would write, roughly. */
-  #estimate(): number {
-    let bytes = this.#checkpointBytes + this.state.changes * CHANGE_BYTES
-    for (const log of this.state.logs.changed.values()) {
-      for (const block of log?.blocks ?? []) bytes += block.bytes
-    }
-    return bytes
+  async measure(logIds: readonly string[]): Promise<number[]> {
+    const { logs } = this.#open().state
+    return logIds.map((logId) => logs.get(logId)?.meteredBytes ?? 0)
   }
 
-  #rollIfDue(): Promise<void> | undefined {
-    if (this.space.isFull) {
-      // On a full disk a roll frees space, if what it writes fits into the reserve.
-      if (this.#rollFailure?.bytes === this.#journal.bytes) return undefined
-      const estimate = this.#estimate()
-      if (estimate > this.space.reserveBytes || estimate > this.#journal.bytes / 2) return undefined
-      return this.#inBackground(() => this.space.write('frees', () => this.#roll()))
-    }
-    return this.#isRollDue() ? this.#inBackground(() => this.#roll()) : undefined
-  }
-
-  #inBackground(roll: () => Promise<void>): Promise<void> {
-    return this.#queue
-      .run(roll)
-      .catch((error: unknown) => {
-        if (error instanceof RollAborted) return
-        this.#rollFailure = { error: mediumFailure(error, true), at: this.#now(), bytes: this.#journal.bytes }
-        if (!isFullError(error)) this.sessions.report(this.#rollFailure.error)
-      })
-      .finally(async () => {
-        this.#rolling = undefined
-        await this.#makeRoom()
-      })
-  }
-
-  async #roll(): Promise<void> {
-    const rolling = this.#rollNow()
-    this.#rolled = rolling.catch(() => {})
-    try {
-      await rolling
-    } finally {
-      this.#rolled = undefined
+  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
+    this.#open()
+    this.#onElected = onElected
+    this.#sessions.elect()
+    return () => {
+      this.#onElected = undefined
+      this.#sessions.elect()
     }
   }
 
-  async #rollNow(): Promise<void> {
-    const { committer, state } = this
-    const next = await committer.runExclusively(async () => {
-      await this.#assertComplete()
-      const { number } = await this.#journal.begin()
-      state.freeze()
-      return number
-    })
-    const ended = this.#journal.files.filter(({ number }) => number < next)
-    const roll = new Roll(this.#medium, state, ended, next, () => this.isClosed)
-    try {
-      const rolled = await roll.write()
-      roll.apply(rolled)
-      this.#checkpointBytes = rolled.checkpointBytes
-    } catch (error) {
-      state.thaw()
-      throw error
+  close(): Promise<void> {
+    this.#notifier.clear()
+    return this.#calls.close(() => this.#leave(this))
+  }
+
+  async check(): Promise<void> {
+    this.#open().assertWritable()
+  }
+
+  isFull(): boolean {
+    return this.#open().space.isFull
+  }
+
+  isExclusive(): boolean {
+    return this.#isExclusive
+  }
+
+  /** Called once another session is open. */
+  markShared(): void {
+    this.#isExclusive = false
+  }
+
+  /** Whether it contends for the background work. */
+  get isCandidate(): boolean {
+    return this.#onElected !== undefined
+  }
+
+  setElected(isElected: boolean): void {
+    this.#onElected?.(isElected)
+  }
+
+  logChanged(logId: string): void {
+    if (!this.#calls.isClosed) this.#notifier.notify(logId)
+  }
+
+  /** Passes on an error that belongs to no call. Returns whether anything receives it. */
+  report(error: unknown): boolean {
+    this.#onBackgroundError?.(error)
+    return this.#onBackgroundError !== undefined
+  }
+
+  /** Rejects later calls. Resolves when no call is in flight. */
+  async end(): Promise<void> {
+    this.#isEnded = true
+    await this.#calls.settled()
+  }
+
+  /** Writes a call, and tells the other sessions once it is durable. */
+  #commit(
+    kind: CallKind,
+    bytes: number,
+    stage: (stage: Stage) => Staged,
+    changed: readonly string[],
+  ): Promise<void> {
+    const call = this.#open().committer.commit(kind, bytes, stage)
+    const notify = () => {
+      for (const logId of changed) this.#sessions.notifyOthers(this, logId)
     }
-    this.#rollFailure = undefined
-    this.#journal.drop(next)
-    await this.#syncJournal()
-    await removeUnused(this.#medium, state, next)
-    this.space.filesRemoved()
+    call.then(notify, () => {})
+    return this.#calls.run(() => call)
   }
 
-  /** What made files unused must be durable before they are removed. */
-  #syncJournal(): Promise<void> {
-    return this.committer.runExclusively(() => this.#journal.sync())
+  #open(): LogStore {
+    if (this.#calls.isClosed || this.#isEnded) throw storageClosed()
+    return this.#store
+  }
+}
+
+function documentOf(key: string, { text, version }: StoredDocument): Document {
+  return { key, value: JSON.parse(text), version }
+}
+
+/** Whether a change creates something. Usage is written all the time, so it would use up the reserve. */
+function addsData(request: SerializedChange): boolean {
+  if (request.kind !== 'put') return request.kind === 'create-log'
+  return request.expect === null || request.collection === 'usage'
+}
+
+function bytesOf(requests: readonly SerializedChange[]): number {
+  return requests.reduce(
+    (bytes, request) => bytes + OVERHEAD_BYTES + (request.kind === 'put' ? request.text.length : 0),
+    0,
+  )
+}
+
+/**
+ * The sessions of one storage, oldest first. They are held weakly: the engine of a reloaded module is never
+ * closed, and a storage that stays open must not keep it in memory.
+ */
+class Sessions {
+  #sessions: WeakRef<LogSession>[] = []
+  #elected: WeakRef<LogSession> | undefined
+
+  get isEmpty(): boolean {
+    return this.#alive().length === 0
   }
 
-  /** Ends all writing if something else removed a file without which the next opening would fail. */
-  async #assertComplete(): Promise<void> {
-    const names = new Set((await this.#medium.list()).map(({ name }) => name))
-    const needed = this.#journal.files.map(({ number }) => fileName('journal', number))
-    for (const { number, runs } of this.state.segments.values()) {
-      if (runs > 0) needed.push(fileName('segment', number))
+  add(session: LogSession): void {
+    const others = this.#alive()
+    this.#sessions.push(new WeakRef(session))
+    if (others.length > 0) for (const one of [...others, session]) one.markShared()
+  }
+
+  remove(session: LogSession): void {
+    this.#sessions = this.#sessions.filter((other) => other.deref() !== session)
+    this.elect()
+  }
+
+  /** Tells the others that a log was changed by this session. */
+  notifyOthers(session: LogSession, logId: string): void {
+    if (this.#sessions.length === 1) return
+    for (const other of this.#alive()) if (other !== session) other.logChanged(logId)
+  }
+
+  /**
+   * Gives the background work to the newest session: of the engines that reloads leave open, it is the one in
+   * use, and the others hold no timers.
+   */
+  elect(): void {
+    const next = this.#alive().findLast(({ isCandidate }) => isCandidate)
+    const current = this.#elected?.deref()
+    if (next === current) return
+    this.#elected = next && new WeakRef(next)
+    if (current?.isCandidate) current.setElected(false)
+    next?.setElected(true)
+  }
+
+  /** Passes on an error to the first session that receives any. */
+  report(error: unknown): void {
+    this.#alive().some((session) => session.report(error))
+  }
+
+  /** Rejects later calls of all sessions. Resolves when no call is in flight. */
+  async end(): Promise<void> {
+    await Promise.all(this.#alive().map((session) => session.end()))
+  }
+
+  #alive(): LogSession[] {
+    const sessions = this.#sessions.flatMap((session) => session.deref() ?? [])
+    if (sessions.length < this.#sessions.length) {
+      this.#sessions = this.#sessions.filter((session) => session.deref() !== undefined)
     }
-    const lost = needed.find((name) => !names.has(name))
-    if (lost !== undefined) throw this.#journal.fail(lostFile(lost))
-  }
-
-  /** Allocates the reserve again once the disk has room for it. */
-  async #makeRoom(): Promise<void> {
-    if (!this.space.isFull || this.isClosed) return
-    this.groupWritten()
-    if (this.#rolling === undefined && this.#removing === undefined) await this.space.allocate()
-  }
-
-  #removeIfDue(): Promise<void> | undefined {
-    if (this.#rolling !== undefined || !this.state.hasUnusedSegments) return undefined
-    this.state.hasUnusedSegments = false
-    const unused = [...this.state.segments.values()].filter(({ runs }) => runs === 0)
-    return this.#queue
-      .run(async () => {
-        await this.#syncJournal()
-        for (const { number } of unused) {
-          await this.#medium.remove(fileName('segment', number))
-          this.state.segments.delete(number)
-        }
-        this.space.filesRemoved()
-      })
-      .catch((error: unknown) => this.sessions.report(mediumFailure(error, true)))
-      .finally(async () => {
-        this.#removing = undefined
-        await this.#makeRoom()
-      })
-  }
-
-  /** Runs all steps, and then rejects with the first failure. */
-  async #close(): Promise<void> {
-    const steps = [
-      () => this.sessions.idle(),
-      () => Promise.all([this.#rolling, this.#removing]),
-      () => this.committer.idle(),
-      // Without the closing group, the next opening must assume that the last group is not durable.
-      () => this.#journal.close().catch(() => {}),
-      () => this.space.idle(),
-      () => this.#medium.close(),
-      this.#release,
-    ]
-    const failures: unknown[] = []
-    for (const step of steps) {
-      try {
-        await step()
-      } catch (error) {
-        failures.push(error)
-      }
-    }
-    if (failures.length > 0) throw failures[0]
+    return sessions
   }
 }

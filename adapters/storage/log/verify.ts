@@ -1,3 +1,4 @@
+import { compareUtf8 } from '../../../src/model/bytes.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
@@ -12,9 +13,9 @@ import {
   parseFileName,
 } from './format.ts'
 import { FoundFiles, isUnused, replay } from './recovery.ts'
-import { readChunks, readIndex } from './segment.ts'
+import { blocksAt, readIndex } from './segment.ts'
 import type { Log, Run, State } from './state.ts'
-import { checkEntries } from './table.ts'
+import { entriesOf, type TablePart } from './table.ts'
 import { type DirectoryProgress, Findings, type VerifyReport } from './verify-report.ts'
 
 const SEALED_MARK = 0x07
@@ -119,7 +120,7 @@ class Verification {
       }
       if (runs > 0) await this.#guard(name, check)
     }
-    for (const part of state.logs.parts) checkEntries(part.entries)
+    for (const part of state.logs.parts) checkOrder(part)
     for (const [id, log] of state.logs.values()) {
       this.#logs++
       await this.#guard(stateFile, () => this.#checkLog(id, log), id)
@@ -136,7 +137,7 @@ class Verification {
 
   #checkDocuments(state: State, stateFile: string): void {
     for (const [collection, table] of state.collections) {
-      for (const part of table.parts) checkEntries(part.entries)
+      for (const part of table.parts) checkOrder(part)
       for (const [, { text }] of table.values()) {
         this.#documents++
         try {
@@ -186,10 +187,12 @@ class Verification {
     follow: (block: BlockSummary) => void,
   ): Promise<void> {
     let count = 0
-    for (const chunk of await readIndex(this.#medium, id, run)) {
-      const blocks = await readChunks(this.#medium, id, run.segment, [chunk])
+    const name = fileName('segment', run.segment)
+    for (const place of await readIndex(this.#medium, id, run)) {
+      const bytes = await this.#medium.read(name, place.offset, place.bytes)
+      const blocks = blocksAt(name, place, bytes, place.offset, id)
       count += blocks.length
-      decodeOrThrowCorrupt(fileName('segment', run.segment), chunk.offset, () => {
+      decodeOrThrowCorrupt(name, place.offset, () => {
         for (const block of blocks) {
           follow(block)
           if (block.endSeqNum > freedBelow) checkBlock(block, block.data)
@@ -197,6 +200,15 @@ class Verification {
       })
     }
     if (count !== run.blocks) throw new RangeError(`a run has ${count} blocks, not ${run.blocks}`)
+  }
+}
+
+/** Throws `RangeError` unless the entries are in order. */
+function checkOrder({ entries }: TablePart): void {
+  let before: string | undefined
+  for (const { key } of entriesOf(entries)) {
+    if (before !== undefined && compareUtf8(before, key) >= 0) throw new RangeError('keys are out of order')
+    before = key
   }
 }
 

@@ -8,7 +8,7 @@ import type { Collection, StorageSession } from '../../../src/storage/contract.t
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
-const ROLL_BYTES = 4_000
+const ROLL_BYTES = 5_000
 const ROUNDS = 9
 const ENCRYPTION_KEY = new Uint8Array(32).fill(7)
 const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']

@@ -101,7 +101,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   reads: {
     does: (calls) => calls.read(),
-    makes: { open: 2, read: 5 },
+    makes: { open: 4, read: 7 },
     syncsLeft: 0,
   },
   'appends that roll journals': {
@@ -109,16 +109,16 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       for (let i = 0; i < 12; i++) await calls.append(i % 2 === 0 ? 'a' : 'b', { bodyBytes: 150 + 10 * i })
     },
     makes: {
-      open: 11,
-      read: 3,
-      write: 21,
-      datasync: 21,
-      close: 12,
+      open: 14,
+      read: 4,
+      write: 22,
+      datasync: 22,
+      close: 14,
       rename: 6,
-      unlink: 5,
-      syncDirectory: 9,
+      unlink: 6,
+      syncDirectory: 10,
     },
-    syncsLeft: 15,
+    syncsLeft: 17,
   },
   'the compaction of segments': {
     does: async (calls) => {

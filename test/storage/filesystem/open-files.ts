@@ -1,5 +1,5 @@
-import type { LogSession } from '../../../adapters/storage/log/session.ts'
-import { type LogStorageOptions, openLogStorage } from '../../../adapters/storage/log/storage.ts'
+import { type LogSession, openLogStorage } from '../../../adapters/storage/log/storage.ts'
+import type { LogStorageOptions } from '../../../adapters/storage/log/store.ts'
 import { directoryMedium } from '../../../adapters/storage/media/directory.ts'
 import type { Files } from '../../../adapters/storage/media/files.ts'
 
