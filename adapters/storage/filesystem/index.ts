@@ -4,7 +4,7 @@ import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validat
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
-export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from '../log/verify-report.ts'
+export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from '../log/verify.ts'
 export { type DirectoryOptions, verifyDirectory } from './verify-directory.ts'
 
 /**

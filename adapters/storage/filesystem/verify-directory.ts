@@ -3,10 +3,9 @@ import { resolve } from 'node:path'
 import { assertOptions, assertSignal, type MembersOf } from '../../../src/model/validation.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { parseFileName } from '../log/format.ts'
-import { verifyLog } from '../log/verify.ts'
-import { type DirectoryProgress, EMPTY_REPORT, type VerifyReport } from '../log/verify-report.ts'
+import { type DirectoryProgress, type VerifyReport, verifyLog } from '../log/verify.ts'
 import { isTemporaryName, RESERVE_NAME, readOnlyDirectory } from '../media/directory.ts'
-import { assertUnlocked, isLockName, lockDirectory } from '../media/lock.ts'
+import { assertUnlocked, type DirectoryLock, isLockName, lockDirectory } from '../media/lock.ts'
 import { mediumFailure } from '../media/medium.ts'
 import { nodeFiles } from '../media/node-files.ts'
 
@@ -61,22 +60,17 @@ export async function verifyDirectory(
   signal?.throwIfAborted()
   const path = resolve(directory)
   // Locking writes to the directory: only once it is certain that it belongs to the storage.
-  if (await hasNoFiles(path)) return EMPTY_REPORT
-  const held = await holdDirectory(path)
+  const verify = () => verifyLog(readOnlyDirectory(nodeFiles(path)), { onProgress, signal })
+  if (await hasNoFiles(path)) return verify()
+  const lock = await lockIfWritable(path)
   try {
-    const report = await verifyLog(readOnlyDirectory(nodeFiles(path)), { onProgress, signal })
-    await held.confirm()
+    if (lock === undefined) await failIfLocked(path)
+    const report = await verify()
+    if (lock === undefined) await failIfLocked(path)
     return report
   } finally {
-    await held.release()
+    await lock?.release()
   }
-}
-
-/** A directory that does not change while it is verified. */
-interface HeldDirectory {
-  /** Called after reading: rejects with `blocked` if another process has locked the directory meanwhile. */
-  confirm(): Promise<void>
-  release(): Promise<void>
 }
 
 /**
@@ -85,25 +79,24 @@ interface HeldDirectory {
  */
 const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'])
 
-/**
- * Locks the directory or, if it is read-only, checks before and after the verification that no other process
- * has. Rejects with `StorageFailure`.
- */
-async function holdDirectory(path: string): Promise<HeldDirectory> {
+/** Locks the directory. Resolves to undefined if it is read-only. */
+async function lockIfWritable(path: string): Promise<DirectoryLock | undefined> {
   try {
-    const { release } = await lockDirectory(path)
-    return { confirm: async () => {}, release }
+    return await lockDirectory(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === undefined || !UNWRITABLE.has(code)) throw mediumFailure(error, true)
+    return undefined
   }
-  const confirm = async (): Promise<void> => {
-    await assertUnlocked(path).catch((error) => {
-      throw mediumFailure(error, true)
-    })
+}
+
+/** Rejects with `blocked` if another process has locked the directory. */
+async function failIfLocked(path: string): Promise<void> {
+  try {
+    await assertUnlocked(path)
+  } catch (error) {
+    throw mediumFailure(error, true)
   }
-  await confirm()
-  return { confirm, release: async () => {} }
 }
 
 /**

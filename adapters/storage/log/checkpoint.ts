@@ -5,13 +5,11 @@ import {
   decodeHeader,
   decodeOrThrowCorrupt,
   encodeHeader,
-  type Frame,
   FrameWriter,
   fileName,
   HEADER_BYTES,
   readFrame,
 } from './format.ts'
-import { SequentialReader } from './sequential-reader.ts'
 import { type Segment, State } from './state.ts'
 import type { StoredEntry, TablePart } from './table.ts'
 
@@ -103,16 +101,16 @@ export class CheckpointWriter {
 /** Reads a checkpoint. Rejects with a `corrupt` failure that names the place if it is damaged. */
 export async function readCheckpoint(medium: ReadableMedium, number: number, bytes: number): Promise<State> {
   const name = fileName('checkpoint', number)
-  const file = new SequentialReader(medium, name, bytes)
-  decodeHeader(await file.bytes(0, HEADER_BYTES), name)
+  // Its parts stay in memory, as views.
+  const file = await medium.read(name, 0, bytes)
+  decodeHeader(file, name)
   const state = new State()
   const logs: TablePart[] = []
   const documents = new Map<Collection, TablePart[]>()
   let offset = HEADER_BYTES
   for (let frames = 0; ; frames++) {
     if (offset >= bytes) throw corrupt(name, offset, 'the end is missing')
-    const found = await file.frame(offset)
-    const { payload, data, end }: Frame = decodeOrThrowCorrupt(name, offset, () => readFrame(found, 0))
+    const { payload, data, end } = decodeOrThrowCorrupt(name, offset, () => readFrame(file, offset))
     const frame = payload as CheckpointFrame
     if (frame.kind === 'logs') {
       logs.push({ entries: data, due: frame.due ?? Number.POSITIVE_INFINITY })
@@ -121,7 +119,7 @@ export async function readCheckpoint(medium: ReadableMedium, number: number, byt
       documents.set(frame.collection, parts)
       parts.push({ entries: data, due: Number.POSITIVE_INFINITY })
     } else {
-      if (frame.frames !== frames || offset + end !== bytes) {
+      if (frame.frames !== frames || end !== bytes) {
         throw corrupt(name, offset, 'the end is misplaced')
       }
       state.segments = new Map(frame.segments.map((segment) => [segment.number, segment]))
@@ -129,7 +127,7 @@ export async function readCheckpoint(medium: ReadableMedium, number: number, byt
       state.nextSegment = frame.nextSegment
       break
     }
-    offset += end
+    offset = end
   }
   for (const [collection, parts] of documents) state.documents(collection).replaceStored(parts, new Map())
   state.logs.replaceStored(logs, new Map())

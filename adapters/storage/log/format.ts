@@ -12,7 +12,7 @@ export const GROUP_HEADER_BYTES = 28
 /** Checksum, length of the payload, length of the data, checksum of the data. */
 export const FRAME_HEADER_BYTES = 16
 
-/** Limits what a damaged length can make a reader load. */
+/** A larger commit is refused. */
 export const FRAME_BYTES_MAX = 64 * 1_048_576
 
 /** The last group of a clean close: everything before it is durable. */
@@ -110,15 +110,16 @@ export function encodeGroupHeader(bytes: Buffer, header: GroupHeader, salt: numb
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 24), salt), 24)
 }
 
-/** Returns the header of a group at the beginning of `bytes`; undefined if it is incomplete or damaged. */
-export function decodeGroupHeader(bytes: Buffer, salt: number): GroupHeader | undefined {
-  if (bytes.length < GROUP_HEADER_BYTES || bytes.compare(GROUP_MAGIC, 0, 4, 0, 4) !== 0) return undefined
-  if (crc32(bytes.subarray(0, 24), salt) !== bytes.readUInt32LE(24)) return undefined
+/** Returns the header of a group at `offset`; undefined if it is incomplete or damaged. */
+export function decodeGroupHeader(bytes: Buffer, offset: number, salt: number): GroupHeader | undefined {
+  const header = bytes.subarray(offset, offset + GROUP_HEADER_BYTES)
+  const isGroup = header.length === GROUP_HEADER_BYTES && header.compare(GROUP_MAGIC, 0, 4, 0, 4) === 0
+  if (!isGroup || crc32(header.subarray(0, 24), salt) !== header.readUInt32LE(24)) return undefined
   return {
-    bytes: bytes.readUInt32LE(4),
-    number: Number(bytes.readBigUInt64LE(8)),
-    frames: bytes.readUInt32LE(16),
-    flags: bytes.readUInt32LE(20),
+    bytes: header.readUInt32LE(4),
+    number: Number(header.readBigUInt64LE(8)),
+    frames: header.readUInt32LE(16),
+    flags: header.readUInt32LE(20),
   }
 }
 
@@ -202,12 +203,6 @@ export class FrameWriter {
   }
 }
 
-/** The length of the frame at `offset`, by its header; infinite if that is incomplete. */
-export function frameBytes(bytes: Buffer, offset: number): number {
-  if (offset + FRAME_HEADER_BYTES > bytes.length) return Number.POSITIVE_INFINITY
-  return FRAME_HEADER_BYTES + bytes.readUInt32LE(offset + 4) + bytes.readUInt32LE(offset + 8)
-}
-
 /** Reads the frame at `offset`. Throws `RangeError` if it is incomplete or damaged. */
 export function readFrame(bytes: Buffer, offset: number, salt = 0): Frame {
   const end = checkedEnd(bytes, offset, salt)
@@ -222,10 +217,11 @@ export function readFrame(bytes: Buffer, offset: number, salt = 0): Frame {
 
 /** The end of the frame at `offset`. Throws `RangeError` if it is incomplete or damaged. */
 export function checkedEnd(bytes: Buffer, offset: number, salt: number): number {
-  const end = offset + frameBytes(bytes, offset)
-  if (end > bytes.length) throw damagedFrame()
+  if (offset + FRAME_HEADER_BYTES > bytes.length) throw damagedFrame()
   const middle = offset + FRAME_HEADER_BYTES + bytes.readUInt32LE(offset + 4)
+  const end = middle + bytes.readUInt32LE(offset + 8)
   const isSound =
+    end <= bytes.length &&
     crc32(bytes.subarray(offset + 4, middle), salt) === bytes.readUInt32LE(offset) &&
     crc32(bytes.subarray(middle, end)) === bytes.readUInt32LE(offset + 12)
   if (!isSound) throw damagedFrame()

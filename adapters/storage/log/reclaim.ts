@@ -3,8 +3,7 @@ import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { ReadableMedium } from '../media/medium.ts'
 import type { Change, FirstBlock } from './changes.ts'
 import type { Committer } from './committer.ts'
-import { fileName } from './format.ts'
-import { blocksAt, readIndex } from './segment.ts'
+import { blocksOf } from './segment.ts'
 import type { Log, Run, State } from './state.ts'
 
 /** How many logs one commit frees blocks of, so that appends do not wait long. */
@@ -102,14 +101,7 @@ class Prefix {
     const { freedBelow } = this.#log
     for (const run of runs) {
       if (this.#takeRun(run)) continue
-      const name = fileName('segment', run.segment)
-      for (const place of await readIndex(medium, id, run)) {
-        if (place.endSeqNum <= freedBelow) continue
-        const bytes = await medium.read(name, place.offset, place.bytes)
-        for (const block of blocksAt(name, place, bytes, place.offset, id)) {
-          if (block.endSeqNum > freedBelow && !this.#take(block)) return
-        }
-      }
+      for await (const block of blocksOf(medium, id, run, freedBelow)) if (!this.#take(block)) return
     }
     for (const block of blocks) if (!this.#take(block)) return
   }

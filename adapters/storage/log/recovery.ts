@@ -1,7 +1,7 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Durability } from '../../../src/storage/contract.ts'
 import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
-import { decodeChange } from './changes.ts'
+import { type Change, decodeChange } from './changes.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   checkedEnd,
@@ -16,13 +16,13 @@ import {
   GROUP_CLOSED,
   GROUP_HEADER_BYTES,
   GROUP_UNSYNCED,
+  type GroupHeader,
   HEADER_BYTES,
   parseFileName,
   readFrame,
 } from './format.ts'
-import { Journal, type JournalFile } from './journal.ts'
+import { type FramePlace, Journal, type JournalFile } from './journal.ts'
 import { assertLength } from './segment.ts'
-import { SequentialReader } from './sequential-reader.ts'
 import type { Space } from './space.ts'
 import { State } from './state.ts'
 
@@ -134,15 +134,13 @@ export async function replay(
   const { checkpoint } = found
   const state =
     checkpoint === undefined ? new State() : await readCheckpoint(medium, checkpoint, found.checkpointBytes)
-  const headers = await readHeaders(medium, found)
-  const journals: FoundJournal[] = []
-  for (const [index, { reader, header }] of headers.entries()) {
-    const following = headers[index + 1]?.header
-    const journal = await readJournal(reader, header, following?.firstGroup, (group) =>
-      applyGroup(state, group, onBlock),
-    )
-    journals.push(journal)
-  }
+  const open = await readJournals(medium, found)
+  const journals = open.map((journal, index) =>
+    replayJournal(journal, open[index + 1]?.header.firstGroup, (change, place, data) => {
+      if (onBlock && change.kind === 'block') onBlock(change.block, data)
+      state.apply(change, journal.header.number, place)
+    }),
+  )
   for (const { number, bytes, runs } of state.segments.values()) {
     if (runs > 0) assertLength(number, bytes, found.bytesOf('segment', number))
   }
@@ -150,20 +148,21 @@ export async function replay(
 }
 
 interface OpenJournal {
-  readonly reader: SequentialReader
+  readonly name: string
+  readonly bytes: Buffer
   readonly header: FileHeader
 }
 
 /** The last journal may have been created incompletely: then it has no groups, and does not count. */
-async function readHeaders(medium: ReadableMedium, found: FoundFiles): Promise<readonly OpenJournal[]> {
+async function readJournals(medium: ReadableMedium, found: FoundFiles): Promise<readonly OpenJournal[]> {
   const open: OpenJournal[] = []
   for (const number of found.journals) {
     const name = fileName('journal', number)
-    const reader = new SequentialReader(medium, name, found.bytesOf('journal', number)!)
+    const bytes = await medium.read(name, 0, found.bytesOf('journal', number)!)
     try {
-      open.push({ reader, header: decodeHeader(await reader.bytes(0, HEADER_BYTES), name) })
+      open.push({ name, bytes, header: decodeHeader(bytes, name) })
     } catch (error) {
-      const isTorn = reader.length <= HEADER_BYTES && number === found.journals.at(-1)
+      const isTorn = bytes.length <= HEADER_BYTES && number === found.journals.at(-1)
       // The checkpoint was written after it.
       if (!isTorn || number === found.checkpoint) throw error
       found.torn.push(name)
@@ -172,60 +171,55 @@ async function readHeaders(medium: ReadableMedium, found: FoundFiles): Promise<r
   return open
 }
 
-/** A complete group of a journal. */
-interface Group {
-  readonly name: string
-  readonly journal: number
-  readonly salt: number
-  readonly offset: number
-  readonly bytes: Buffer
-  readonly frames: number
-}
-
 /**
- * Passes on the groups of a journal. The last journal may end with an incomplete group, which is not passed
- * on. Anything else that is missing or damaged is a `corrupt` failure.
+ * Applies the groups of a journal. The last journal may end with an incomplete group, which is left out.
+ * Anything else that is missing or damaged is a `corrupt` failure.
  *
  * @param nextFirst The number of the first group of the next journal; undefined in the last journal.
+ * @param onChange Receives each change, the place of its frame, and the data of the frame.
  */
-async function readJournal(
-  reader: SequentialReader,
-  { number, salt, firstGroup }: FileHeader,
+function replayJournal(
+  { name, bytes, header: { number, salt, firstGroup } }: OpenJournal,
   nextFirst: number | undefined,
-  onGroup: (group: Group) => void,
-): Promise<FoundJournal> {
-  const { name, length } = reader
+  onChange: (change: Change, place: FramePlace, data: Buffer) => void,
+): FoundJournal {
   let offset = HEADER_BYTES
   let lastGroup = HEADER_BYTES
   let nextGroup = firstGroup
   let flags = GROUP_CLOSED
-  while (offset < length) {
-    const header = decodeGroupHeader(await reader.bytes(offset, GROUP_HEADER_BYTES), salt)
-    const bytes = header === undefined ? 0 : GROUP_HEADER_BYTES + header.bytes
-    const group = header && offset + bytes <= length ? await reader.bytes(offset, bytes) : undefined
-    if (header === undefined || group === undefined || !hasFrames(group, header.frames, salt)) break
+  for (;;) {
+    const header = decodeGroupHeader(bytes, offset, salt)
+    if (header === undefined || !hasFrames(bytes, offset, header, salt)) break
     if (header.number !== nextGroup) throw corrupt(name, offset, 'groups are missing before it')
-    onGroup({ name, journal: number, salt, offset, bytes: group, frames: header.frames })
     flags = header.flags
     lastGroup = offset
-    offset += bytes
+    offset += GROUP_HEADER_BYTES
+    for (let i = 0; i < header.frames; i++) {
+      decodeOrThrowCorrupt(name, offset, () => {
+        const { payload, data, end } = readFrame(bytes, offset, salt)
+        const place = { offset, bytes: end - offset }
+        for (const change of payload as unknown[]) onChange(decodeChange(change), place, data)
+        offset = end
+      })
+    }
     nextGroup++
   }
-  const isTorn = offset < length
+  const isTorn = offset < bytes.length
   if (nextFirst !== undefined) {
     if (isTorn || nextGroup !== nextFirst) throw corrupt(name, offset, 'a group is damaged or missing')
-  } else if (isTorn && (await hasSyncedGroup(reader, offset + 1, salt))) {
+  } else if (isTorn && hasSyncedGroup(bytes, offset + 1, salt)) {
     throw corrupt(name, offset, 'a group is damaged, and others follow')
   }
   const isDurable = !isTorn && (flags & GROUP_CLOSED) !== 0
   return { number, salt, end: offset, lastGroup, isDurable, nextGroup }
 }
 
-function hasFrames(group: Buffer, frames: number, salt: number): boolean {
+/** Whether the group at `offset` is complete. */
+function hasFrames(bytes: Buffer, offset: number, group: GroupHeader, salt: number): boolean {
   try {
-    let end = GROUP_HEADER_BYTES
-    for (let i = 0; i < frames; i++) end = checkedEnd(group, end, salt)
-    return end === group.length
+    let end = offset + GROUP_HEADER_BYTES
+    for (let i = 0; i < group.frames; i++) end = checkedEnd(bytes, end, salt)
+    return end === offset + GROUP_HEADER_BYTES + group.bytes
   } catch {
     return false
   }
@@ -235,32 +229,10 @@ function hasFrames(group: Buffer, frames: number, salt: number): boolean {
  * Whether a group follows that proves that what is before it was durable. A group that was written without a
  * sync proves nothing, because a power loss may keep it and lose earlier ones.
  */
-async function hasSyncedGroup(reader: SequentialReader, start: number, salt: number): Promise<boolean> {
-  const rest = await reader.bytes(start, reader.length - start)
-  for (let at = findGroup(rest, 0); at >= 0; at = findGroup(rest, at + 1)) {
-    const header = decodeGroupHeader(rest.subarray(at), salt)
+function hasSyncedGroup(bytes: Buffer, start: number, salt: number): boolean {
+  for (let at = findGroup(bytes, start); at >= 0; at = findGroup(bytes, at + 1)) {
+    const header = decodeGroupHeader(bytes, at, salt)
     if (header !== undefined && (header.flags & GROUP_UNSYNCED) === 0) return true
   }
   return false
-}
-
-/** An error becomes a `corrupt` failure that names the frame. */
-function applyGroup(
-  state: State,
-  { name, journal, salt, offset, bytes, frames }: Group,
-  onBlock?: (block: BlockSummary, data: Uint8Array) => void,
-): void {
-  let start = GROUP_HEADER_BYTES
-  for (let i = 0; i < frames; i++) {
-    const { payload, data, end } = readFrame(bytes, start, salt)
-    const place = { offset: offset + start, bytes: end - start }
-    decodeOrThrowCorrupt(name, place.offset, () => {
-      for (const encoded of payload as unknown[]) {
-        const change = decodeChange(encoded)
-        if (onBlock && change.kind === 'block') onBlock(change.block, data)
-        state.apply(change, journal, place)
-      }
-    })
-    start = end
-  }
 }

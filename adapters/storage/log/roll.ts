@@ -3,8 +3,7 @@ import type { Medium } from '../media/medium.ts'
 import { CheckpointWriter } from './checkpoint.ts'
 import { fileName } from './format.ts'
 import type { JournalFile } from './journal.ts'
-import { blocksAt, type FoundBlock, readIndex, SegmentWriter } from './segment.ts'
-import { SequentialReader } from './sequential-reader.ts'
+import { blocksAt, blocksOf, type FoundBlock, SegmentWriter } from './segment.ts'
 import type { JournalBlock, Log, Run, Segment, State } from './state.ts'
 import { encodeEntry, type Snapshot, type StoredEntry, type Table, type TablePart } from './table.ts'
 
@@ -41,8 +40,8 @@ export class Roll {
   readonly #nextVersion: number
   /** Those that the checkpoint tells, by number. */
   readonly #segments: Map<number, Segment>
-  /** The segments that are merged. Runs follow in the order in which these have them. */
-  readonly #sources: ReadonlyMap<number, SequentialReader>
+  /** The numbers of the segments that are merged. */
+  readonly #merged: ReadonlySet<number>
   #segment: SegmentWriter | undefined
   checkpointBytes = 0
 
@@ -71,12 +70,7 @@ export class Roll {
     this.#logs = begun(state.logs)
     this.#nextVersion = state.nextVersion
     const merged = segmentsToMerge(state.segments.values())
-    this.#sources = new Map(
-      merged.map(({ number, bytes }) => [
-        number,
-        new SequentialReader(medium, fileName('segment', number), bytes),
-      ]),
-    )
+    this.#merged = new Set(merged.map(({ number }) => number))
     const kept = [...state.segments.values()].filter((segment) => !merged.includes(segment))
     this.#segments = new Map(kept.map((segment) => [segment.number, { ...segment }]))
   }
@@ -141,7 +135,7 @@ export class Roll {
     const { table, snapshot } = this.#logs
     for (const item of snapshot.items()) {
       if (this.#isAborted()) throw new RollAborted('the storage is closed')
-      if ('entry' in item && this.#sources.size === 0) yield item
+      if ('entry' in item && this.#merged.size === 0) yield item
       else yield encodeEntry(table.codec, item.key, await this.#rolled(item.key, table.valueOf(item)))
     }
   }
@@ -156,7 +150,7 @@ export class Roll {
       copied = []
     }
     for (const run of log.runs) {
-      if (this.#sources.has(run.segment)) copied.push(run)
+      if (this.#merged.has(run.segment)) copied.push(run)
       else {
         await write([])
         runs.push(run)
@@ -194,14 +188,7 @@ export class Roll {
     blocks: readonly JournalBlock[],
   ): AsyncGenerator<FoundBlock> {
     for (const run of runs) {
-      const source = this.#sources.get(run.segment)!
-      for (const place of await readIndex(source, id, run)) {
-        if (place.endSeqNum <= freedBelow) continue
-        const bytes = await source.read(source.name, place.offset, place.bytes)
-        for (const block of blocksAt(source.name, place, bytes, place.offset, id)) {
-          if (block.endSeqNum > freedBelow) yield block
-        }
-      }
+      yield* blocksOf(this.#medium, id, run, freedBelow)
     }
     for (const block of blocks) {
       const { number, salt } = this.#ended.get(block.journal)!

@@ -176,6 +176,23 @@ export function blocksAt(
   return blocks
 }
 
+/** Reads the blocks of a run that are not freed, as far as they are asked for. */
+export async function* blocksOf(
+  medium: ReadableMedium,
+  log: string,
+  run: Run,
+  freedBelow: number,
+): AsyncGenerator<FoundBlock> {
+  const name = fileName('segment', run.segment)
+  for (const place of await readIndex(medium, log, run)) {
+    if (place.endSeqNum <= freedBelow) continue
+    const bytes = await medium.read(name, place.offset, place.bytes)
+    for (const block of blocksAt(name, place, bytes, place.offset, log)) {
+      if (block.endSeqNum > freedBelow) yield block
+    }
+  }
+}
+
 /** Throws a `corrupt` failure unless a segment has its length. */
 export function assertLength(number: number, expected: number, actual: number | undefined): void {
   const name = fileName('segment', number)

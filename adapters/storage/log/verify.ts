@@ -2,6 +2,7 @@ import { compareUtf8 } from '../../../src/model/bytes.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import { decodeSegments, decodeSkeleton } from '../../../src/storage/sealed-block.ts'
 import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
 import {
@@ -13,12 +14,88 @@ import {
   parseFileName,
 } from './format.ts'
 import { FoundFiles, isUnused, replay } from './recovery.ts'
-import { blocksAt, readIndex } from './segment.ts'
-import type { Log, Run, State } from './state.ts'
+import { blocksOf } from './segment.ts'
+import type { Log, State } from './state.ts'
 import { entriesOf, type TablePart } from './table.ts'
-import { type DirectoryProgress, Findings, type VerifyReport } from './verify-report.ts'
 
 const SEALED_MARK = 0x07
+/** A damaged directory may have a problem for every stream: so many are kept. */
+const KEPT_MAX = 1000
+
+/** Damage: something differs from what the storage wrote. */
+export interface VerifyProblem {
+  /** File name within the directory. */
+  readonly file: string
+  /** Bytes from the start of the file. */
+  readonly offset: number
+  /** The description of the problem. */
+  readonly problem: string
+  /** Id of the affected log, if any. */
+  readonly log?: string | undefined
+  /** The stream of that log, if the documents tell. */
+  readonly stream?: { readonly basin: string; readonly name: string } | undefined
+}
+
+/** A remark that is not damage, such as leftovers of a crash or unused files. */
+export interface VerifyNote {
+  /** File name within the directory. */
+  readonly file: string
+  /** Bytes from the start of the file; absent if the note is about the whole file. */
+  readonly offset?: number | undefined
+  /** The description of what was found. */
+  readonly note: string
+  /** Id of the log that the note is about, if any. */
+  readonly log?: string | undefined
+}
+
+/**
+ * The result of {@link verifyDirectory}.
+ *
+ * ```ts
+ * const report = await verifyDirectory('./data')
+ * const { files, bytes, formatVersions, documents, logs, blocks, records } = report
+ * console.log(`format ${formatVersions}: ${files} files, ${bytes} bytes, ${records} records`)
+ * console.log(documents, logs, blocks, report.problemCount, report.noteCount)
+ * for (const { file, offset, problem, log, stream } of report.problems) {
+ *   console.log(file, offset, problem, stream?.name ?? log)
+ * }
+ * for (const { file, offset, note, log } of report.notes) console.log(file, offset, note, log)
+ * ```
+ */
+export interface VerifyReport {
+  /** Number of files read; 0 if nothing was ever written. */
+  readonly files: number
+  /** Bytes read. */
+  readonly bytes: number
+  /** The format versions of the files, ascending. */
+  readonly formatVersions: readonly number[]
+  /** Number of documents in the directory, as far as it could be read. */
+  readonly documents: number
+  /** Number of logs in the directory, as far as it could be read. */
+  readonly logs: number
+  /** Number of blocks that are not freed. */
+  readonly blocks: number
+  /** Number of records in these blocks. */
+  readonly records: number
+  /** The first 1,000 problems, in the order found. Empty if the directory is sound. */
+  readonly problems: readonly VerifyProblem[]
+  /** Number of all problems. */
+  readonly problemCount: number
+  /** The first 1,000 notes. */
+  readonly notes: readonly VerifyNote[]
+  /** Number of all notes. */
+  readonly noteCount: number
+}
+
+/** The progress of a verification. */
+export interface DirectoryProgress {
+  /** Bytes processed so far. */
+  readonly done: number
+  /** Bytes to process. */
+  readonly total: number
+  /** Name of the file that is being read. */
+  readonly file: string
+}
 
 export interface VerifyOptions {
   readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
@@ -35,19 +112,26 @@ export async function verifyLog(medium: Medium, options: VerifyOptions = {}): Pr
   return new Verification(medium, files, options).run()
 }
 
+type Counted = 'documents' | 'logs' | 'blocks' | 'records' | 'problemCount' | 'noteCount'
+
 class Verification {
   readonly #medium: ReadableMedium
   readonly #files: readonly MediumFile[]
   readonly #options: VerifyOptions
-  readonly #findings = new Findings()
+  readonly #counts: Record<Counted, number> = {
+    documents: 0,
+    logs: 0,
+    blocks: 0,
+    records: 0,
+    problemCount: 0,
+    noteCount: 0,
+  }
+  readonly #problems: VerifyProblem[] = []
+  readonly #notes: VerifyNote[] = []
+  /** The streams of logs. */
+  readonly #streams = new Map<string, { readonly basin: string; readonly name: string }>()
   readonly #bytes: number
-  /** Runs in use and their bytes, by segment. */
-  readonly #used = new Map<number, { runs: number; bytes: number }>()
   #read = 0
-  #documents = 0
-  #logs = 0
-  #blocks = 0
-  #records = 0
 
   constructor(medium: Medium, files: readonly MediumFile[], options: VerifyOptions) {
     this.#files = files
@@ -65,41 +149,58 @@ class Verification {
     const found = new FoundFiles(this.#files)
     await this.#guard(fileName('journal', found.first), async () => {
       const { state, journals } = await replay(this.#medium, found, checkBlock)
-      const last = journals.at(-1)
-      const length = last && found.bytesOf('journal', last.number)
-      if (last !== undefined && last.end < length!) this.#noteTorn(fileName('journal', last.number), last.end)
-      for (const name of found.torn) this.#noteTorn(name, 0)
-      for (const { name } of this.#files) {
-        if (isUnused(name, state, found.first)) this.#findings.note(name, 'unused: nothing refers to it')
+      const torn = found.torn.map((name) => ({ name, offset: 0 }))
+      const { number, end } = journals.at(-1) ?? { number: 0, end: 0 }
+      if (end < (found.bytesOf('journal', number) ?? 0)) {
+        torn.push({ name: fileName('journal', number), offset: end })
       }
-      await this.#checkState(state)
+      for (const { name, offset } of torn)
+        this.#note(name, 'an incomplete write, as after a crash', { offset })
+      for (const { name } of this.#files) {
+        if (isUnused(name, state, found.first)) this.#note(name, 'unused: nothing refers to it')
+      }
+      const newest = this.#files.findLast(({ name }) => !name.startsWith('segment'))
+      await this.#checkState(state, newest?.name ?? fileName('journal', 1))
     })
     if (this.#files.length > 0) this.#progress(this.#files.at(-1)!.name, this.#bytes)
     return {
       files: this.#files.length,
       bytes: this.#bytes,
       formatVersions: this.#files.length === 0 ? [] : [FORMAT_VERSION],
-      documents: this.#documents,
-      logs: this.#logs,
-      blocks: this.#blocks,
-      records: this.#records,
-      ...this.#findings.report,
+      ...this.#counts,
+      problems: this.#problems,
+      notes: this.#notes,
     }
   }
 
-  #noteTorn(name: string, offset: number): void {
-    this.#findings.note(name, 'an incomplete write, as after a crash', { offset })
-  }
-
-  /** Records the damage that `check` meets, which is in this file if the error does not tell. */
-  async #guard(file: string, check: () => Promise<void>, log?: string): Promise<void> {
-    this.#options.signal?.throwIfAborted()
+  /** Reports the damage that `check` meets, which is in this file if the error does not tell. */
+  async #guard(file: string, check: () => Promise<void> | void, log?: string): Promise<void> {
+    const { signal } = this.#options
+    signal?.throwIfAborted()
     try {
       await check()
     } catch (error) {
-      this.#options.signal?.throwIfAborted()
-      this.#findings.failure(error, file, log)
+      signal?.throwIfAborted()
+      const isDamage = error instanceof RangeError
+      if (!isDamage && !StorageFailure.is(error)) throw error
+      const { message } = error as Error
+      const [, place, offset, problem] = /^(\S+) is damaged at offset (\d+): (.*)$/s.exec(message) ?? []
+      const stream = log === undefined ? undefined : this.#streams.get(log)
+      this.#counts.problemCount++
+      if (this.#problems.length >= KEPT_MAX) return
+      this.#problems.push({
+        file: place ?? file,
+        offset: Number(offset ?? 0),
+        problem: problem ?? (isDamage ? message : `cannot be read: ${message}`),
+        ...(log !== undefined && { log }),
+        ...(stream && { stream }),
+      })
     }
+  }
+
+  #note(file: string, note: string, about: Pick<VerifyNote, 'offset' | 'log'> = {}): void {
+    this.#counts.noteCount++
+    if (this.#notes.length < KEPT_MAX) this.#notes.push({ file, ...about, note })
   }
 
   #progress(file: string, bytes: number): void {
@@ -109,97 +210,79 @@ class Verification {
     this.#options.onProgress?.({ done: this.#read, total: this.#bytes, file })
   }
 
-  async #checkState(state: State): Promise<void> {
-    const newest = this.#files.findLast(({ name }) => !name.startsWith('segment'))
-    const stateFile = newest?.name ?? fileName('journal', 1)
-    this.#checkDocuments(state, stateFile)
+  async #checkState(state: State, stateFile: string): Promise<void> {
+    /** Runs in use and their bytes, by segment. */
+    const used = new Map<number, { runs: number; bytes: number }>()
+    for (const [collection, table] of state.collections) {
+      for (const part of table.parts) checkOrder(part)
+      for (const [, { text }] of table.values()) {
+        this.#counts.documents++
+        await this.#guard(stateFile, () => this.#checkDocument(collection, text))
+      }
+    }
     for (const { number, bytes, runs } of state.segments.values()) {
       const name = fileName('segment', number)
-      const check = async () => {
-        decodeHeader(await this.#medium.read(name, 0, Math.min(HEADER_BYTES, bytes)), name)
-      }
+      const check = async () =>
+        void decodeHeader(await this.#medium.read(name, 0, Math.min(HEADER_BYTES, bytes)), name)
       if (runs > 0) await this.#guard(name, check)
     }
     for (const part of state.logs.parts) checkOrder(part)
     for (const [id, log] of state.logs.values()) {
-      this.#logs++
-      await this.#guard(stateFile, () => this.#checkLog(id, log), id)
-      if (!this.#findings.streams.has(id)) {
-        this.#findings.note(stateFile, 'no stream refers to this log', { log: id })
+      this.#counts.logs++
+      for (const run of log.runs) {
+        const { runs, bytes } = used.get(run.segment) ?? { runs: 0, bytes: 0 }
+        used.set(run.segment, { runs: runs + 1, bytes: bytes + run.bytes })
       }
+      await this.#guard(stateFile, () => this.#checkLog(id, log), id)
+      if (!this.#streams.has(id)) this.#note(stateFile, 'no stream refers to this log', { log: id })
     }
     for (const { number, runs, runBytes } of state.segments.values()) {
-      const { runs: found, bytes } = this.#used.get(number) ?? { runs: 0, bytes: 0 }
-      if (found === runs && bytes === runBytes) continue
-      this.#findings.problem(stateFile, 0, `segment ${number} has ${found} runs in use, not ${runs}`)
+      const found = used.get(number) ?? { runs: 0, bytes: 0 }
+      await this.#guard(stateFile, () => {
+        if (found.runs === runs && found.bytes === runBytes) return
+        throw new RangeError(`segment ${number} has ${found.runs} runs in use, not ${runs}`)
+      })
     }
   }
 
-  #checkDocuments(state: State, stateFile: string): void {
-    for (const [collection, table] of state.collections) {
-      for (const part of table.parts) checkOrder(part)
-      for (const [, { text }] of table.values()) {
-        this.#documents++
-        try {
-          const value = JSON.parse(text) as { logId: string; basin: string; name: string }
-          const { logId, basin, name } = value
-          if (collection === 'streams') this.#findings.streams.set(logId, { basin, name })
-        } catch {
-          // The parser's message quotes the text, which may be secret.
-          this.#findings.problem(stateFile, 0, `a document of ${collection} is not valid JSON`)
-        }
-      }
+  #checkDocument(collection: string, text: string): void {
+    try {
+      const { logId, basin, name } = JSON.parse(text) as { logId: string; basin: string; name: string }
+      if (collection === 'streams') this.#streams.set(logId, { basin, name })
+    } catch {
+      // The parser's message quotes the text, which may be secret.
+      throw new RangeError(`a document of ${collection} is not valid JSON`)
     }
   }
 
   /** Throws `RangeError` unless the blocks of a log follow each other up to its head, and are counted. */
-  async #checkLog(id: string, log: Log): Promise<void> {
-    const { head, runs, blocks, freedBelow } = log
+  async #checkLog(id: string, { head, runs, blocks, freedBelow, first, ...log }: Log): Promise<void> {
     let meteredBytes = 0
     let next: number | undefined
     const follow = (block: BlockSummary): void => {
-      if (next !== undefined && block.firstSeqNum !== next)
-        throw new RangeError(`records ${next} are missing`)
+      const expected = next ?? first?.firstSeqNum
+      if (block.firstSeqNum !== expected) throw new RangeError(`records ${expected} are missing`)
       next = block.endSeqNum
-      if (block.endSeqNum <= freedBelow) return
       meteredBytes += block.meteredBytes
-      this.#blocks++
-      this.#records += block.endSeqNum - block.firstSeqNum
+      this.#counts.blocks++
+      this.#counts.records += block.endSeqNum - block.firstSeqNum
     }
     for (const run of runs) {
-      const { runs: count, bytes } = this.#used.get(run.segment) ?? { runs: 0, bytes: 0 }
-      this.#used.set(run.segment, { runs: count + 1, bytes: bytes + run.bytes })
+      for await (const block of blocksOf(this.#medium, id, run, freedBelow)) {
+        decodeOrThrowCorrupt(fileName('segment', run.segment), run.offset, () => {
+          follow(block)
+          checkBlock(block, block.data)
+        })
+      }
     }
-    for (const run of runs) await this.#checkRun(id, run, freedBelow, follow)
+    // Their data were checked when the journals were read.
     for (const block of blocks) follow(block)
-    if (next !== undefined && next !== head.tail.seqNum) {
+    if ((next ?? head.tail.seqNum) !== head.tail.seqNum) {
       throw new RangeError(`the blocks end at ${next}, and the head is at ${head.tail.seqNum}`)
     }
     if (meteredBytes !== log.meteredBytes) {
       throw new RangeError(`there are ${meteredBytes} metered bytes, not ${log.meteredBytes}`)
     }
-  }
-
-  async #checkRun(
-    id: string,
-    run: Run,
-    freedBelow: number,
-    follow: (block: BlockSummary) => void,
-  ): Promise<void> {
-    let count = 0
-    const name = fileName('segment', run.segment)
-    for (const place of await readIndex(this.#medium, id, run)) {
-      const bytes = await this.#medium.read(name, place.offset, place.bytes)
-      const blocks = blocksAt(name, place, bytes, place.offset, id)
-      count += blocks.length
-      decodeOrThrowCorrupt(name, place.offset, () => {
-        for (const block of blocks) {
-          follow(block)
-          if (block.endSeqNum > freedBelow) checkBlock(block, block.data)
-        }
-      })
-    }
-    if (count !== run.blocks) throw new RangeError(`a run has ${count} blocks, not ${run.blocks}`)
   }
 }
 

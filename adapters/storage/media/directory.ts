@@ -10,8 +10,7 @@ const TEMPORARY = '.tmp'
 /** The file that occupies the reserved space. */
 export const RESERVE_NAME = 'reserve'
 /**
- * The interval of looking up the name of a journal, in milliseconds. One that was removed or replaced has no
- * name at all, which is noticed after every sync; one that was moved has another. Looking after every group
+ * How often the name of a journal is looked up that is not synced, in milliseconds: after every group, that
  * would make appends a tenth slower.
  */
 const NAME_CHECK_INTERVAL_MS = 10
@@ -38,7 +37,7 @@ export function readOnlyDirectory(files: Files): Medium {
 
 /** Whether a file was never finished. */
 export function isTemporaryName(name: string): boolean {
-  return /^(journal|segment|checkpoint)-\d{10}\.tmp$/.test(name)
+  return /^((journal|segment|checkpoint)-\d{10}|reserve)\.tmp$/.test(name)
 }
 
 class DirectoryMedium implements Medium {
@@ -128,22 +127,17 @@ class DirectoryMedium implements Medium {
   }
 
   async reserve(bytes: number): Promise<void> {
+    if (((await failing(() => this.#sizeOf(RESERVE_NAME))) ?? 0) >= bytes) return
+    const file = await this.create(RESERVE_NAME)
     try {
-      if (((await this.#sizeOf(RESERVE_NAME)) ?? 0) >= bytes) return
-      this.#assertDirectory()
-      const file = await this.#files.open(RESERVE_NAME, 'create')
-      try {
-        for (let offset = 0; offset < bytes; offset += WRITE_BYTES) {
-          // Random, because some file systems compress.
-          await file.write(randomBytes(Math.min(WRITE_BYTES, bytes - offset)), offset)
-        }
-        await file.datasync()
-      } finally {
-        await file.close()
+      for (let left = bytes; left > 0; left -= WRITE_BYTES) {
+        // Random, because some file systems compress.
+        await file.write(randomBytes(Math.min(WRITE_BYTES, left)))
       }
+      await file.finish()
     } catch (error) {
-      await this.#files.unlink(RESERVE_NAME).catch(() => {})
-      throw mediumFailure(error, true)
+      await file.abandon()
+      throw error
     }
   }
 
@@ -153,7 +147,7 @@ class DirectoryMedium implements Medium {
 
   assertInPlace(): void {
     if (this.#lost !== undefined) throw this.#lost
-    const lost = this.#journal && this.#lostJournal(true, 0)
+    const lost = this.#journal && this.#lostJournal(true)
     if (lost !== undefined) throw lost
     this.#assertDirectory()
   }
@@ -209,13 +203,12 @@ class DirectoryMedium implements Medium {
   }
 
   /** The failure if the journal is not where the next opening would find it. */
-  #lostJournal(isSynced: boolean, intervalMs = NAME_CHECK_INTERVAL_MS): StorageFailure | undefined {
+  #lostJournal(isSynced: boolean): StorageFailure | undefined {
     const { name, file } = this.#journal!
     const now = performance.now()
-    const isDue = now - this.#nameCheckedAt >= intervalMs
-    if (isDue) this.#nameCheckedAt = now
-    const isThere = isDue ? file.isLinked() && file.isNamed(name) : !isSynced || file.isLinked()
-    if (!isThere) this.#lost ??= lostFile(name)
+    if (!isSynced && now - this.#nameCheckedAt < NAME_CHECK_INTERVAL_MS) return this.#lost
+    this.#nameCheckedAt = now
+    if (!file.isNamed(name)) this.#lost ??= lostFile(name)
     return this.#lost
   }
 
@@ -336,7 +329,6 @@ class NewDirectoryFile implements NewFile {
 interface Reader {
   readonly file: Promise<File>
   users: number
-  isForgotten: boolean
 }
 
 /** Files that are open for reading, the least recently used first. */
@@ -349,22 +341,22 @@ class OpenFiles {
   }
 
   async use<Result>(name: string, work: (file: File) => Promise<Result>): Promise<Result> {
-    const reader = this.#readers.get(name) ?? { file: this.#open(name), users: 0, isForgotten: false }
+    const reader = this.#readers.get(name) ?? { file: this.#files.open(name, 'read'), users: 0 }
     this.#readers.delete(name)
     this.#readers.set(name, reader)
     reader.users++
     try {
-      return await work(await reader.file)
+      return await work(await this.#opened(name, reader))
     } finally {
       reader.users--
-      if (reader.isForgotten) await this.#close(reader)
-      else await this.#closeIdle()
+      if (this.#readers.get(name) !== reader) await this.#close(reader)
+      else if (this.#readers.size > IDLE_FILES_MAX) await this.#closeIdle()
     }
   }
 
-  async #open(name: string): Promise<File> {
+  async #opened(name: string, { file }: Reader): Promise<File> {
     try {
-      return await this.#files.open(name, 'read')
+      return await file
     } catch (error) {
       // Too many open files, for example: later readers try again.
       this.#readers.delete(name)
@@ -375,10 +367,8 @@ class OpenFiles {
   /** Closes the file once nothing reads it. */
   async forget(name: string): Promise<void> {
     const reader = this.#readers.get(name)
-    if (reader === undefined) return
     this.#readers.delete(name)
-    reader.isForgotten = true
-    await this.#close(reader)
+    if (reader !== undefined) await this.#close(reader)
   }
 
   async close(): Promise<void> {
@@ -386,14 +376,11 @@ class OpenFiles {
   }
 
   async #closeIdle(): Promise<void> {
-    if (this.#readers.size <= IDLE_FILES_MAX) return
     for (const [name, { users }] of this.#readers) if (users === 0) return this.forget(name)
   }
 
-  async #close(reader: Reader): Promise<void> {
-    if (reader.users > 0) return
-    const file = await reader.file.catch(() => undefined)
+  async #close({ file, users }: Reader): Promise<void> {
     // The file was only read, so nothing can be lost.
-    await file?.close().catch(() => {})
+    if (users === 0) await file.then((open) => open.close()).catch(() => {})
   }
 }

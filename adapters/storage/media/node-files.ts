@@ -103,26 +103,17 @@ export async function syncDirectory(directory: string): Promise<void> {
 
 /** A call on memory takes a few microseconds, one that waits for an SSD about a hundred. In milliseconds. */
 const SLOW_MS = 0.25
-/** How many calls are asynchronous after a slow one, at first and at most. */
-const SKIPPED_MIN = 16
-const SKIPPED_MAX = 4_096
+/** How many calls are asynchronous after a slow one. */
+const SKIPPED = 256
 
 /**
- * Decides which short reads or writes are synchronous. When the operating system has the file in memory, as
- * usual, that takes a fifth of the time of a call in another thread. After a call that waited for the disk,
- * the next ones are asynchronous, twice as many after each further one, so that a slow disk hardly delays the
- * event loop.
+ * Makes short reads or writes synchronously. When the operating system has the file in memory, as usual, that
+ * takes a fifth of the time of a call in another thread. After a call that waited for the disk, the next ones
+ * are asynchronous, so that a slow disk hardly delays the event loop.
  */
 class ShortCalls {
-  readonly #now: () => number
-  #skipped = SKIPPED_MIN
   /** How many of the next calls are asynchronous. */
   #left = 0
-
-  /** @param now A monotonic clock, in milliseconds. */
-  constructor(now: () => number) {
-    this.#now = now
-  }
 
   /** Returns the number of bytes of a synchronous call; 0, without calling, if it should be asynchronous. */
   attempt(call: () => number): number {
@@ -130,11 +121,9 @@ class ShortCalls {
       this.#left--
       return 0
     }
-    const start = this.#now()
+    const start = performance.now()
     const count = call()
-    const isSlow = this.#now() - start > SLOW_MS
-    this.#left = isSlow ? this.#skipped : 0
-    this.#skipped = isSlow ? Math.min(2 * this.#skipped, SKIPPED_MAX) : SKIPPED_MIN
+    if (performance.now() - start > SLOW_MS) this.#left = SKIPPED
     return count
   }
 }
@@ -142,9 +131,11 @@ class ShortCalls {
 /** Reads and writes of up to this length may be synchronous. */
 const SHORT_READ_BYTES = 36 * 1024
 const SHORT_WRITE_BYTES = 64 * 1024
+/** Systems read less than 2 GiB at once. */
+const READ_BYTES_MAX = 1_073_741_824
 
-const shortReads = new ShortCalls(() => performance.now())
-const shortWrites = new ShortCalls(() => performance.now())
+const shortReads = new ShortCalls()
+const shortWrites = new ShortCalls()
 
 class NodeFile implements File {
   readonly #descriptor: number
@@ -171,7 +162,7 @@ class NodeFile implements File {
   async #readRest(buffer: Uint8Array, position: number, start: number): Promise<number> {
     let filled = start
     while (filled < buffer.length) {
-      const left = buffer.length - filled
+      const left = Math.min(buffer.length - filled, READ_BYTES_MAX)
       const count = await call<number>((done) =>
         read(this.#descriptor, buffer, filled, left, position + filled, done),
       )
@@ -198,10 +189,6 @@ class NodeFile implements File {
 
   truncate(length: number): Promise<void> {
     return call((done) => ftruncate(this.#descriptor, length, done))
-  }
-
-  isLinked(): boolean {
-    return fstatSync(this.#descriptor).nlink > 0
   }
 
   isNamed(name: string): boolean {

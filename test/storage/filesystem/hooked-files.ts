@@ -27,7 +27,6 @@ export function hookedFiles(files: Files, hook: Hook): Files {
         read: (buffer, position) => hooked(() => file.read(buffer, position), 'read', name, mode),
         write: (bytes, position) => hooked(() => file.write(bytes, position), 'write', name, mode),
         truncate: (length) => hooked(() => file.truncate(length), 'truncate', name, mode),
-        isLinked: () => file.isLinked(),
         isNamed: (named) => file.isNamed(named),
         datasync: () => hooked(() => file.datasync(), 'datasync', name, mode),
         close: () => hooked(() => file.close(), 'close', name, mode),

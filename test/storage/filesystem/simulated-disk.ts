@@ -242,7 +242,6 @@ export class SimulatedDisk implements Files {
         }
         change({ position, bytes: copy })
       },
-      isLinked: () => [...this.#names.values()].includes(inode),
       isNamed: (name) => this.#names.get(name) === inode,
       truncate: async (length) => {
         this.#mayFail('write')
@@ -359,7 +358,6 @@ export class KilledProcess implements Files {
       read: (buffer, position) => this.#do(() => file.read(buffer, position)),
       write: (bytes, position) => this.#do(() => file.write(bytes, position)),
       truncate: (length) => this.#do(() => file.truncate(length)),
-      isLinked: () => file.isLinked(),
       isNamed: (named) => file.isNamed(named),
       datasync: () => this.#do(() => file.datasync()),
       close: () => this.#do(() => file.close()),

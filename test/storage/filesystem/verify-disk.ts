@@ -1,5 +1,4 @@
-import { verifyLog } from '../../../adapters/storage/log/verify.ts'
-import type { VerifyReport } from '../../../adapters/storage/log/verify-report.ts'
+import { type VerifyReport, verifyLog } from '../../../adapters/storage/log/verify.ts'
 import { readOnlyDirectory } from '../../../adapters/storage/media/directory.ts'
 import type { Files } from '../../../adapters/storage/media/files.ts'
 
