@@ -75,7 +75,7 @@ export function encodeChange(change: Change): EncodedChange {
     kind: isContinued ? 'part' : 'block',
     log,
     block: encodeSummary(block),
-    head: head && encodeHead({ ...head, extensions: undefined, writeState: undefined }),
+    head: head && encodeFields(head),
     writeState,
   }
 }
@@ -119,11 +119,16 @@ function decodeSummary(encoded: EncodedSummary): BlockSummary {
 export type EncodedHead = ReturnType<typeof encodeHead>
 
 export function encodeHead(head: Head) {
-  const { epoch, tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions, writeState } = head
+  const { extensions, writeState } = head
+  const fields = encodeFields(head)
+  return extensions || writeState ? ([...fields, { extensions, writeState }] as const) : fields
+}
+
+/** Leaves out extensions and write state. */
+function encodeFields(head: Head) {
+  const { epoch, tail, trimPoint, fencingToken, appendId, appendedAt, trims } = head
   const { seqNum, timestamp } = tail
-  const others = extensions || writeState ? { extensions, writeState } : undefined
-  const fields = [epoch, seqNum, timestamp, trimPoint, fencingToken, appendId, appendedAt, trims] as const
-  return others ? ([...fields, others] as const) : fields
+  return [epoch, seqNum, timestamp, trimPoint, fencingToken, appendId, appendedAt, trims] as const
 }
 
 export function decodeHead(encoded: EncodedHead): Head {

@@ -7,6 +7,9 @@ import type { Space } from './space.ts'
 import { Stage, type Staged } from './stage.ts'
 import type { State } from './state.ts'
 
+/** A smaller group is not worth a sync of its own. */
+const PIPELINED_CALLS_MIN = 4
+
 /** Whether a call is written even if the disk is full, because it frees space or changes little. */
 export type CallKind = 'adds' | 'frees'
 
@@ -50,13 +53,15 @@ export class Committer {
   readonly #space: Space
   readonly #housekeeping: Housekeeping
   readonly #group = new GroupWriter()
-  /** The callers of the group before get a turn of the event loop to make their next calls. */
   readonly #calls = new GroupCommit<Item>(
     (items) => this.#writeAll(items),
     ({ bytes }) => bytes,
     GROUP_BYTES_MAX,
-    macrotask,
+    () => this.#gather(),
   )
+  #waiting = 0
+  /** The number of calls in the group that was just written. */
+  #written = 0
 
   constructor(state: State, journal: Journal, space: Space, housekeeping: Housekeeping) {
     this.#state = state
@@ -67,6 +72,7 @@ export class Committer {
 
   /** Resolves when the changes are durable and visible. `stage` throws if they cannot be made. */
   commit(kind: CallKind, bytes: number, stage: (stage: Stage) => Staged): Promise<void> {
+    this.#waiting++
     return this.#calls.add({ kind, bytes, stage })
   }
 
@@ -83,12 +89,23 @@ export class Committer {
     return result!
   }
 
+  /**
+   * Lets the callers of the group before, which are acknowledged, make their next calls, which then share the
+   * group. If about as many others wait, they are written meanwhile.
+   */
+  async #gather(): Promise<void> {
+    const isPipelined = this.#waiting >= PIPELINED_CALLS_MIN && 2 * this.#waiting >= this.#written
+    if (!isPipelined || this.#written === 0) await macrotask()
+    this.#written = 0
+  }
+
   async #writeAll(items: readonly PendingItem<Item>[]): Promise<void> {
     for (const { item, resolve, reject } of items) {
       if (item.kind === 'exclusive') await item.work().then(resolve, reject)
     }
     const calls = items.filter((call): call is Call => call.item.kind !== 'exclusive')
     if (calls.length === 0) return
+    this.#waiting -= calls.length
     const { backpressure } = this.#housekeeping
     if (backpressure !== undefined) {
       await backpressure
@@ -96,6 +113,7 @@ export class Committer {
       await macrotask()
     }
     await this.#write(calls)
+    this.#written = calls.length
     this.#housekeeping.groupWritten()
   }
 

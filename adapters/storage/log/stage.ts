@@ -37,14 +37,14 @@ export class Stage implements DocumentVersions, LogHeads {
   append({ logId, expected, head, blocks }: AppendRequest): Staged {
     const before = this.headOf(logId)
     assertExpectedHead(logId, before, expected)
-    const last = { head, writeState: writeStateChange(before!.writeState, head.writeState) }
+    const writeState = writeStateChange(before!.writeState, head.writeState)
     const frames = blocks.flatMap((block, index) => {
       const pieces = splitBlock(block, BLOCK_DATA_BYTES)
-      return pieces.map(({ data, ...summary }, piece): StagedFrame => {
-        const isContinued = piece < pieces.length - 1
+      return pieces.map((piece, count): StagedFrame => {
+        const isContinued = count < pieces.length - 1
         const isLast = !isContinued && index === blocks.length - 1
-        const change = { kind: 'block', log: logId, block: summary, isContinued } as const
-        return { changes: [isLast ? { ...change, ...last } : change], data }
+        const part = { kind: 'block', log: logId, block: piece, isContinued } as const
+        return { changes: [isLast ? { ...part, head, writeState } : part], data: piece.data }
       })
     })
     return { frames, heads: new Map([[logId, { ...head, extensions: before!.extensions }]]) }

@@ -1,7 +1,7 @@
 import { extendedExpiry } from '../../../src/core/retention.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
-import { withWriteStateChange } from '../../../src/storage/heads.ts'
+import { type WriteStateChange, withWriteStateChange } from '../../../src/storage/heads.ts'
 import { lowerBound } from '../../../src/storage/ordered-list.ts'
 import {
   type Change,
@@ -186,22 +186,40 @@ function appended(
   journal: number,
   { offset, bytes }: FramePlace,
 ): Log {
-  const { tail, extensions, writeState } = log.head
-  const before = Math.max(log.blocks.at(-1)?.endSeqNum ?? 0, tail.seqNum)
+  const before = Math.max(log.blocks.at(-1)?.endSeqNum ?? 0, log.head.tail.seqNum)
   if (block.firstSeqNum !== before) throw new RangeError('a block does not follow the one before it')
   if (head && head.tail.seqNum !== block.endSeqNum) throw new RangeError('a head has another tail')
   const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt } = block
-  const summary = { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt }
-  log.blocks.push({ ...summary, journal, offset, bytes, isContinued })
-  const changed = change ? withWriteStateChange(writeState, change) : writeState
-  return {
-    ...log,
-    head: head
-      ? { ...head, ...(extensions && { extensions }), ...(changed && { writeState: changed }) }
-      : log.head,
-    meteredBytes: log.meteredBytes + meteredBytes,
-    first: log.first ?? { firstSeqNum, endSeqNum, expiresAt },
+  const added: JournalBlock = {
+    firstSeqNum,
+    endSeqNum,
+    firstTimestamp,
+    lastTimestamp,
+    meteredBytes,
+    expiresAt,
+    journal,
+    offset,
+    bytes,
+    isContinued,
   }
+  log.blocks.push(added)
+  return {
+    head: head ? headAfter(log.head, head, change) : log.head,
+    freedBelow: log.freedBelow,
+    meteredBytes: log.meteredBytes + meteredBytes,
+    first: log.first ?? added,
+    runs: log.runs,
+    blocks: log.blocks,
+  }
+}
+
+/** An append leaves the extensions, and tells what it changes of the write state. */
+function headAfter({ extensions, writeState }: Head, head: Head, change: WriteStateChange | undefined): Head {
+  const isSame = head.extensions === extensions && head.writeState === writeState
+  if (isSame && change === undefined) return head
+  const changed = change ? withWriteStateChange(writeState, change) : writeState
+  const { extensions: _, writeState: __, ...others } = head
+  return { ...others, ...(extensions && { extensions }), ...(changed && { writeState: changed }) }
 }
 
 const DOCUMENT_CODEC: EntryCodec<StoredDocument> = {
@@ -221,7 +239,7 @@ const LOG_CODEC: EntryCodec<Log> = {
       head: decodeHead(head as EncodedHead),
       freedBelow,
       meteredBytes,
-      first,
+      first: first && decodeFirst(first),
       runs: runs.map(decodeRun),
       blocks: [],
     }
@@ -236,11 +254,24 @@ const LOG_CODEC: EntryCodec<Log> = {
 }
 
 function encodeLog({ head, freedBelow, meteredBytes, first, runs }: Log) {
-  return { head: encodeHead(head), freedBelow, meteredBytes, first, runs: runs.map(encodeRun) }
+  return {
+    head: encodeHead(head),
+    freedBelow,
+    meteredBytes,
+    first: first && encodeFirst(first),
+    runs: runs.map(encodeRun),
+  }
+}
+
+function encodeFirst({ firstSeqNum, endSeqNum, expiresAt }: FirstBlock) {
+  return [firstSeqNum, endSeqNum, expiresAt] as const
+}
+
+function decodeFirst([firstSeqNum, endSeqNum, expiresAt]: ReturnType<typeof encodeFirst>): FirstBlock {
+  return { firstSeqNum, endSeqNum, expiresAt }
 }
 
 function encodeRun({ first, ...run }: Run) {
-  const { firstSeqNum, endSeqNum, expiresAt } = first
   return [
     run.segment,
     run.offset,
@@ -251,13 +282,13 @@ function encodeRun({ first, ...run }: Run) {
     run.blocks,
     run.meteredBytes,
     run.lastExpiry,
-    [firstSeqNum, endSeqNum, expiresAt],
+    encodeFirst(first),
   ] as const
 }
 
 function decodeRun(encoded: EncodedRun): Run {
   const [segment, offset, bytes, indexBytes, endSeqNum, lastTimestamp, blocks, meteredBytes] = encoded
-  const [lastExpiry, [firstSeqNum, firstEnd, expiresAt]] = [encoded[8], encoded[9]]
+  const [lastExpiry, first] = [encoded[8], decodeFirst(encoded[9])]
   return {
     segment,
     offset,
@@ -268,7 +299,7 @@ function decodeRun(encoded: EncodedRun): Run {
     isContinued: false,
     blocks,
     meteredBytes,
-    first: { firstSeqNum, endSeqNum: firstEnd, expiresAt },
+    first,
     lastExpiry,
   }
 }
