@@ -41,7 +41,7 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = {
  * closes releases the directory. Another process, or another thread, cannot open it: that rejects with a
  * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
- * Memory: what is stored of each stream besides its records, about 400 bytes, up to 2 KiB for each stream
+ * Memory: what is stored of each stream besides its records, about 700 bytes, up to 2 KiB for each stream
  * that was changed since the last checkpoint, and 100 bytes for each append since then. While journals are
  * rolled, as much as they have: 64 MiB, or a quarter of the state.
  *
