@@ -163,13 +163,16 @@ class Verification {
       await this.#checkState(state, newest?.name ?? fileName('journal', 1))
     })
     if (this.#files.length > 0) this.#progress(this.#files.at(-1)!.name, this.#bytes)
+    const { problemCount, noteCount, ...counts } = this.#counts
     return {
       files: this.#files.length,
       bytes: this.#bytes,
       formatVersions: this.#files.length === 0 ? [] : [FORMAT_VERSION],
-      ...this.#counts,
+      ...counts,
       problems: this.#problems,
+      problemCount,
       notes: this.#notes,
+      noteCount,
     }
   }
 
