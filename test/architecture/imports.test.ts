@@ -87,6 +87,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/node': ['adapters/http', 'adapters/durable-streams', ...OF_THE_API],
   'adapters/console': ['adapters/http', 'adapters/client', ...OF_CLIENTS],
   'adapters/transfer': ['src/'],
+  'adapters/resources': ['src/'],
   'adapters/cli': ['adapters/', 'src/'],
 }
 const ALL_LAYERS = { ...LAYERS, ...ADAPTERS }
@@ -100,10 +101,11 @@ const NOT_IN_BROWSERS = [
   'adapters/client/node',
   'adapters/node',
   'adapters/transfer',
+  'adapters/resources',
   'adapters/conformance',
   'adapters/cli',
 ]
-const SERVER_PACKAGES = new Set(['cli-progress', 'commander', 'pg', ...builtinModules])
+const SERVER_PACKAGES = new Set(['ajv', 'cli-progress', 'commander', 'pg', 'yaml', ...builtinModules])
 
 describe('the modules of src and adapters', () => {
   let modules: readonly SourceModule[]
