@@ -121,6 +121,8 @@ export default defineConfig({
     'cli-progress',
     'commander',
     '@commander-js/extra-typings',
+    'ajv',
+    'yaml',
     /^@bomb\.sh\/tab/,
     'rxjs',
   ],

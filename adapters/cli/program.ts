@@ -2,6 +2,7 @@ import { styleText } from 'node:util'
 import { Command, type CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { appendCommand } from './commands/append.ts'
+import { applyCommand } from './commands/apply.ts'
 import { benchCommand } from './commands/bench.ts'
 import { initCommand } from './commands/init.ts'
 import { contextsCommand, loginCommand, logoutCommand } from './commands/login.ts'
@@ -31,6 +32,7 @@ const COMMANDS = [
   createCommand,
   configCommand,
   deleteCommand,
+  applyCommand,
   locationsCommand,
   fenceCommand,
   trimCommand,

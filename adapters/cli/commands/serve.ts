@@ -22,6 +22,7 @@ import { directoryAt, openEngine, type StorageLocation, storageLocation } from '
 import { ROOT_TOKEN_VARIABLE } from '../target.ts'
 import { fail, integer, nonEmpty, retention } from '../values.ts'
 import { establishRootToken, givenRootToken, welcome } from '../welcome.ts'
+import { apply, readResources } from './apply.ts'
 
 const DEFAULT_DIRECTORY = './data'
 const LOG_FORMATS = ['text', 'json'] as const
@@ -90,6 +91,7 @@ function serveOptions() {
       'How long a long poll of that protocol waits, at most 60. Default: 30',
       seconds,
     )
+    .option('--init-file <FILE>', 'File of basins and streams that are created or changed first: see apply')
     .option('--public-metrics', 'Serve /metrics, for Prometheus, without an access token')
 }
 
@@ -178,6 +180,8 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
   const tls = tlsCert && tlsKey ? await readIdentity(tlsCert, tlsKey) : undefined
   // Standard output is for log lines that a program can parse.
   const print = log === 'json' ? context.printError : context.print
+  const resources =
+    options.initFile === undefined ? undefined : await readResources(options.initFile, context)
   const created = await missingDirectories(location)
   const hw = await openEngine(location, context, onError)
   const signIn = new SignIn(hw, context.clock)
@@ -190,6 +194,7 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
   try {
     // The port comes first, because a start that fails must not replace the token. Requests wait for it.
     server = await listen(hw, options, { tls, signIn, rootTokenInForce, onError }, context)
+    if (resources !== undefined) await apply(hw, resources, print)
     const access = auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
     // Output that is kept has no link, except beside a new root token.
