@@ -15,7 +15,7 @@ export interface BasinSpec {
   readonly streams: readonly StreamSpec[]
 }
 
-export interface StreamSpec {
+interface StreamSpec {
   readonly name: string
   /** The members that the file sets. */
   readonly config: StreamConfigInput
