@@ -57,7 +57,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a storage that forgets the producers of a log',
-    55,
+    44,
     120,
     onStorage((session, triggers) => ({
       head: async (logId) => {
