@@ -10,7 +10,7 @@ export const FORMAT_VERSION = 1
 export const HEADER_BYTES = 32
 export const GROUP_HEADER_BYTES = 28
 /** Checksum, length of the payload, length of the data, checksum of the data. */
-export const FRAME_HEADER_BYTES = 16
+const FRAME_HEADER_BYTES = 16
 
 /** A larger commit is refused. */
 export const FRAME_BYTES_MAX = 64 * 1_048_576
