@@ -10,7 +10,12 @@ import { HEALTHY } from './network.ts'
 import { SimulatedServer } from './server.ts'
 import { type DeviceSettings, settingsOf } from './settings.ts'
 
-export const DEVICES: SeedCampaign = { name: 'devices', steps: 60, regressions: [1010, 1038], play }
+export const DEVICES: SeedCampaign = {
+  name: 'devices',
+  steps: 60,
+  regressions: [1010, 1038, 2077, 3053, 5149],
+  play,
+}
 
 /** How long devices may take to agree once everything works, in milliseconds. */
 const CONVERGENCE_MS = 3_600_000
