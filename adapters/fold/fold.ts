@@ -198,9 +198,8 @@ export class Fold<State> {
   /** Follows the source. Resolves to false if it is not the stream that the state was derived from. */
   async #follow(signal: AbortSignal): Promise<boolean> {
     const from = startOfChanges(this.#state)
-    const { leaving } = this.#state
     try {
-      for await (const change of this.#source.changes(from, { signal, leaving })) {
+      for await (const change of this.#source.changes(from, { signal })) {
         if (this.#end !== undefined) break
         if (!this.#take(change)) return false
       }

@@ -124,14 +124,13 @@ export class FoldSnapshots<State> {
     let { position: saved } = this.#state()
     try {
       this.#identity ??= await this.#identify()
-      const { confirmed, position, last = null, leaving } = this.#state()
+      const { confirmed, position, last = null } = this.#state()
       saved = position
       const described = {
         source: this.#identity ?? '',
         version: this.#options.version,
         position,
         last,
-        leaving,
       }
       // Without waiting: a reducer that changes the state in place must not change it meanwhile.
       const snapshot = { ...described, ...this.#encode(confirmed) }
@@ -200,7 +199,7 @@ export class FoldSnapshots<State> {
 
   /** Resolves to undefined if the snapshot cannot be decoded, or does not match the schema. */
   async #decoded(snapshot: FoldSnapshot): Promise<FoldState<State> | undefined> {
-    const { isJson, state: body, position, last, leaving } = snapshot
+    const { isJson, state: body, position, last } = snapshot
     const { decode } = this.#options
     try {
       let encoded: unknown = body
@@ -211,7 +210,7 @@ export class FoldSnapshots<State> {
       const state = decode === undefined ? (encoded as State) : decode(encoded as never)
       this.#saved = position
       this.#isStored = position > 0
-      return foldStateAt(state, position, last ?? undefined, leaving)
+      return foldStateAt(state, position, last ?? undefined)
     } catch (error) {
       this.#report(error)
       return undefined

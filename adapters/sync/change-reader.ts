@@ -7,25 +7,17 @@ import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import { ownNonces } from '../../src/sync/outbox.ts'
-import type { OutboxState } from '../../src/sync/outbox-log.ts'
 import { type PendingEntry, pendingAt } from '../../src/sync/pending.ts'
+import type { Mirror } from './mirror.ts'
+import type { Outbox } from './outbox.ts'
+import type { OutboxLog } from './outbox-log.ts'
 
-/** The outbox of a device, as views read it. */
-export interface PendingSource {
-  /** The id of the device; undefined until the outbox is loaded. */
-  readonly device: string | undefined
-  /** Resolves when the outbox is loaded. Rejects if it ends before. */
-  readonly loaded: Promise<void>
-  /** The outbox after the last change. */
-  readonly entries: OutboxState
-  /** Aborts when the outbox is closed. */
-  readonly closing?: AbortSignal | undefined
-  /** Resolves when `entries` includes what other tabs have noted by now. */
-  catchUp(signal: AbortSignal | undefined): Promise<void>
-  /** Resolves when `entries` says which of some records of the copy are among them. */
-  found(records: readonly SequencedRecord[], signal: AbortSignal | undefined): Promise<void>
-  /** Calls back after each change of the outbox, or of the mirror. The returned function ends that. */
-  subscribe(onChange: () => void): () => void
+/** The parts of a synced stream that views read. */
+export interface ViewedParts {
+  readonly mirror: Pick<Mirror, 'local' | 'state$'>
+  readonly outbox: Pick<Outbox, 'device' | 'loaded' | 'closing' | 'subscribe'> & {
+    readonly log: Pick<OutboxLog, 'state' | 'catchUp' | 'found'>
+  }
 }
 
 /** A change in bytes. */
@@ -40,7 +32,7 @@ type CopyEvent = ReadEvent | { readonly kind: 'reset' } | { readonly kind: 'miss
  */
 export class ChangeReader {
   readonly #local: Stream
-  readonly #source: PendingSource
+  readonly #outbox: ViewedParts['outbox']
   readonly #query: ReadQuery
   readonly #signal: AbortSignal | undefined
   readonly #events: AsyncGenerator<CopyEvent, void, undefined>
@@ -62,9 +54,9 @@ export class ChangeReader {
   /** The change that was passed on last. */
   #last: RecordChange | undefined
 
-  constructor(local: Stream, source: PendingSource, query: ReadQuery, signal: AbortSignal | undefined) {
-    this.#local = local
-    this.#source = source
+  constructor({ mirror, outbox }: ViewedParts, query: ReadQuery, signal: AbortSignal | undefined) {
+    this.#local = mirror.local
+    this.#outbox = outbox
     this.#query = query
     this.#signal = signal
     this.#events = this.#readCopies()
@@ -73,8 +65,11 @@ export class ChangeReader {
       this.#wakeCopy?.()
       this.#wake?.()
     }
+    // A copy that is missing may exist after a change of the mirror.
+    const states = mirror.state$.subscribe(onChange)
     // A reader without a copy has no cursor that ends with the engine.
-    const cancels = [source.subscribe(onChange), onAbort(local.context.closing, onChange)]
+    const ignoreClosing = onAbort(this.#local.context.closing, onChange)
+    const cancels = [outbox.subscribe(onChange), ignoreClosing, () => states.unsubscribe()]
     this.#unsubscribe = () => {
       for (const cancel of cancels) cancel()
     }
@@ -87,7 +82,7 @@ export class ChangeReader {
    */
   async next(): Promise<RecordChange | undefined> {
     try {
-      if (this.#source.device === undefined) await unlessAborted(this.#signal, this.#source.loaded)
+      if (this.#outbox.device === undefined) await unlessAborted(this.#signal, this.#outbox.loaded)
       while (!this.#isEnded) {
         const change = await this.#step()
         if (change === undefined) continue
@@ -219,9 +214,10 @@ export class ChangeReader {
       event.kind === 'batch' ? event.batch : { ...event, records: [], lastSeqNum: event.tail.seqNum - 1 }
     const position = lastSeqNum + 1
     // What was copied was noted before, in any tab.
-    if (this.#copy !== 'read') await this.#source.catchUp(this.#signal)
+    const { log } = this.#outbox
+    if (this.#copy !== 'read') await log.catchUp(this.#signal)
     this.#copy = 'read'
-    await this.#source.found(records, this.#signal)
+    await log.found(records, 0, this.#signal)
     const start = position > (this.#last?.position ?? 0) ? (records[0]?.seqNum ?? position) : undefined
     return this.#changed(records, position, tail?.seqNum === position, start)
   }
@@ -235,8 +231,8 @@ export class ChangeReader {
   ): RecordChange | undefined {
     this.#isStale = false
     const last = this.#last
-    const { device, entries } = this.#source
-    const pending = pendingAt(entries, position, last?.pending ?? [], ownNonces(records, device!))
+    const { device, log } = this.#outbox
+    const pending = pendingAt(log.state, position, last?.pending ?? [], ownNonces(records, device!))
     const isSame =
       last?.isCaughtUp === isCaughtUp &&
       last.pending.length === pending.length &&

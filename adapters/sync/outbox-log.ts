@@ -1,10 +1,11 @@
 import type { AppendOptions } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import { HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { fenceRecord, type SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import { secureRandom } from '../../src/runtime/ids.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
 import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
@@ -21,7 +22,7 @@ import {
   storedRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
-import { pauseUntil } from './pause.ts'
+import { pauseUntil, tailOrZero } from './pause.ts'
 
 /** Keeps what waits for as long as that takes, whatever the defaults of the basin are. */
 const LOG_CONFIG = {
@@ -49,6 +50,7 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #outbox: LogListener
+  #identity = ''
   #state = emptyOutbox()
   /** The tail of the log when it was opened. */
   #initialTail = Number.POSITIVE_INFINITY
@@ -67,6 +69,15 @@ export class OutboxLog {
 
   get state(): OutboxState {
     return this.#state
+  }
+
+  /** The identity of the stream, which names the election of the tabs; empty until the outbox is loaded. */
+  get identity(): string {
+    return this.#identity
+  }
+
+  get clock(): Clock {
+    return this.#stream.context.clock
   }
 
   /** The id of the outbox; undefined until everything was read that the log had when it was opened. */
@@ -232,8 +243,7 @@ export class OutboxLog {
       if (this.#signal.aborted) return
       this.#changed()
       if (this.end !== undefined) return
-      const { clock } = this.#stream.context
-      await pauseUntil(clock, backOffMs(failures, this.#random()), this.#signal)
+      await pauseUntil(this.clock, backOffMs(failures, this.#random()), this.#signal)
     }
   }
 
@@ -256,17 +266,15 @@ export class OutboxLog {
     }
   }
 
-  /** Begins the log if this is the first tab that uses it. */
   async #begin(): Promise<void> {
-    let tail = 0
-    try {
-      tail = (await this.#stream.checkTail({ signal: this.#signal })).seqNum
-    } catch (error) {
-      if (!isStreamMissing(error)) throw error
-    }
+    const tail = await tailOrZero(this.#stream, this.#signal)
+    if (tail === 0) await this.#create()
+    this.#identity = await this.#stream.identity({ signal: this.#signal })
     // A log that is opened again after a failure stays loaded.
     this.#initialTail = Math.min(this.#initialTail, tail)
-    if (tail > 0) return
+  }
+
+  async #create(): Promise<void> {
     const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
     const progress = initialProgress(randomText(DEVICE_LENGTH, this.#random), this.newProducer())
     try {

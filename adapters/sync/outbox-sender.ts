@@ -3,12 +3,14 @@ import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { trimRecord } from '../../src/model/record.ts'
-import { asHeadwaterError } from '../../src/sync/failures.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
 import {
   type AfterRefusal,
   confirmationsOf,
   contentionMs,
   entriesToSend,
+  type SenderState,
   sendOutcome,
   sentRecords,
   storedEntries,
@@ -26,7 +28,8 @@ import {
   trimPoint,
 } from '../../src/sync/outbox-log.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import { type PauseContext, pauseAfter, pauseUntil, tailOrZero } from './pause.ts'
+import type { WakeUps } from './page-events.ts'
+import { pauseUntil, tailOrZero } from './pause.ts'
 
 /** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000
@@ -46,7 +49,11 @@ const NO_COPY = Number.MAX_SAFE_INTEGER
 const TRIMMED_RECORDS = 64
 
 /** The environment of a sender of an outbox. */
-export interface SenderContext extends PauseContext {
+export interface SenderContext {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly wakeUps: WakeUps
+  readonly onState: (state: SenderState) => void
   readonly log: OutboxLog
   readonly remote: Stream
   /** The copy of the remote stream that a mirror keeps; undefined if there is none. */
@@ -147,7 +154,11 @@ export class OutboxSender {
     // The server may be another one now.
     this.#plainSince = this.#provenAt = Number.NEGATIVE_INFINITY
     this.#tail = undefined
-    await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
+    const { clock, random, wakeUps, onState } = this.#context
+    const ms = backOffMs(++this.#failures, random(), error.retryAfterMs)
+    onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
+    // A server that says when is left alone until then.
+    await pauseUntil(clock, ms, this.#signal, error.retryAfterMs === undefined ? wakeUps : undefined)
   }
 
   get #progress(): Progress {
@@ -205,13 +216,15 @@ export class OutboxSender {
 
   /**
    * Decides what the next attempt is conditional on. As long as an attempt is in doubt, that stays the same.
-   * Otherwise it is the tail, unless the server is known to support producers, or others were too fast.
+   * Otherwise it is the tail, unless the server is known to support producers, or has supported them and others
+   * were too fast.
    */
   #modeOf(isPlain: boolean): Progress['mode'] {
     if (this.#isInDoubt) return this.#progress.mode
     if (isPlain) return 'tail'
     const isProven = this.#isRecent(this.#provenAt, PROVEN_MS)
-    return isProven || this.#losses >= LOSSES_MAX ? 'producer' : 'tail'
+    const isOvertaken = this.#losses >= LOSSES_MAX && this.#progress.batch >= 0
+    return isProven || isOvertaken ? 'producer' : 'tail'
   }
 
   /** Finds the tail, below which nothing is in doubt. */

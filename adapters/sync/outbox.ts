@@ -32,7 +32,6 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { OutboxSender } from './outbox-sender.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
-import { type PauseContext, withRetries } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
@@ -137,7 +136,6 @@ export interface OutboxAppend {
  * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
  */
 export class Outbox {
-  readonly #local: Stream
   readonly #remote: Stream
   readonly #options: OutboxOptions
   /** @internal */
@@ -155,7 +153,6 @@ export class Outbox {
 
   /** @internal */
   constructor(local: Stream, remote: Stream, options: OutboxOptions) {
-    this.#local = local
     this.#remote = remote
     this.#options = options
     const settle = (number: number, outcome: Outcome) => {
@@ -391,14 +388,16 @@ export class Outbox {
     const { signal } = this.#closing
     try {
       await this.loaded
-      const identity = await withRetries(() => this.#local.identity(), this.#pauses, signal)
       let term: AbortController | undefined
       const onElected = (isElected: boolean) => {
         term?.abort()
         term = isElected ? new AbortController() : undefined
         if (term !== undefined) void this.run(term.signal)
       }
-      const membership = coordinator(`headwater outbox ${identity}`, { onElected, onMessage: () => {} })
+      const membership = coordinator(`headwater outbox ${this.log.identity}`, {
+        onElected,
+        onMessage: () => {},
+      })
       onAbort(signal, () => membership.leave())
     } catch (error) {
       this.#show({ kind: 'stopped', error: asHeadwaterError(error) }, signal)
@@ -412,8 +411,10 @@ export class Outbox {
     // Keeps the listener that all callbacks share, which each batch would add and remove.
     const dropListener = onAbort(sending.signal, () => {})
     const onState = (state: SenderState) => this.#show(state, sending.signal)
+    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
     const streams = { log: this.log, remote: this.#remote, copy, isCopyLive }
-    const context = { ...this.#pauses, ...streams, afterRefusal, onSent, onState }
+    const { clock } = this.log
+    const context = { clock, random, wakeUps, ...streams, afterRefusal, onSent, onState }
     try {
       await new OutboxSender(context, sending.signal).run()
     } finally {
@@ -421,12 +422,6 @@ export class Outbox {
       ignore()
       dropListener()
     }
-  }
-
-  get #pauses(): PauseContext {
-    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
-    const { clock } = this.#local.context
-    return { clock, random, wakeUps, onState: (state) => this.#show(state, this.#closing.signal) }
   }
 
   #show(state: SenderState, signal: AbortSignal): void {

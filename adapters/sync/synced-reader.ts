@@ -3,11 +3,14 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
-import type { ChangeOptions, ChangeSource } from '../../src/sync/changes.ts'
+import type { ChangeSource } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
+import type { MirrorState } from '../../src/sync/mirror.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
-import { ChangeReader, type PendingSource } from './change-reader.ts'
+import { ChangeReader } from './change-reader.ts'
+import type { Mirror } from './mirror.ts'
+import type { Outbox } from './outbox.ts'
 import {
   ChangeConverter,
   type ContentCodec,
@@ -46,24 +49,36 @@ export class SyncedRead<Item> implements AsyncIterable<Item> {
   }
 }
 
-/** Reads a synced stream in one form: text, bytes or JSON. */
+/** A synced stream in one form: text, bytes or JSON. */
 export abstract class SyncedReader<Content extends object>
   implements ChangeSource<SyncedRecord<Content>, SyncedRecord<Content>>
 {
-  readonly #local: Stream
-  readonly #source: PendingSource
+  /** The mirror: the copy of the server's stream, its state, and restarts. */
+  readonly mirror: Mirror
+  /** The outbox: the records that wait for the server, the parked ones, and `flush`. */
+  readonly outbox: Outbox
   readonly #converter: ChangeConverter<Content>
 
   /** @internal */
-  constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
-    this.#local = local
-    this.#source = source
+  constructor(parts: { readonly mirror: Mirror; readonly outbox: Outbox }, codec: ContentCodec<Content>) {
+    this.mirror = parts.mirror
+    this.outbox = parts.outbox
     this.#converter = new ChangeConverter(codec)
+  }
+
+  /** The state of the connection: that of the mirror. */
+  get state(): MirrorState {
+    return this.mirror.state
+  }
+
+  /** Emits the current state of the connection, then each change. */
+  get state$(): Observable<MirrorState> {
+    return this.mirror.state$
   }
 
   /** @internal The copy on this device, beside which folds store their snapshots. */
   get stored(): Stream {
-    return this.#local
+    return this.mirror.local
   }
 
   /**
@@ -121,7 +136,7 @@ export abstract class SyncedReader<Content extends object>
     signal: AbortSignal | undefined,
   ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
     const changes = this.#changes(historyQuery(query), { signal })
-    yield* storedRecords(this.#local, changes, signal)
+    yield* storedRecords(this.mirror.local, changes, signal)
     signal?.throwIfAborted()
   }
 
@@ -132,10 +147,10 @@ export abstract class SyncedReader<Content extends object>
    */
   async *changes(
     from: number | ReadQuery,
-    options: ChangeOptions,
+    options: CallOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
-    const { closing } = this.#source
+    const { closing } = this.outbox
     const ending = new AbortController()
     const ignore = onAnyAbort([options.signal, closing], (reason) => ending.abort(reason))
     let isCaughtUp = false
@@ -146,21 +161,21 @@ export abstract class SyncedReader<Content extends object>
       }
     } catch (error) {
       // With the engine, the copy is closed too.
-      if (closing?.aborted !== true) throw error
+      if (!closing.aborted) throw error
     } finally {
       ignore()
     }
-    if (closing?.aborted === true && options.signal?.aborted !== true && !isCaughtUp) throw closing.reason
+    if (closing.aborted && options.signal?.aborted !== true && !isCaughtUp) throw closing.reason
   }
 
   async *#changes(
     query: ReadQuery,
-    options: ChangeOptions,
+    options: CallOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
-    const reader = new ChangeReader(this.#local, this.#source, query, options.signal)
+    const reader = new ChangeReader(this, query, options.signal)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
-        yield await this.#converter.convert(change, this.#source.device!)
+        yield await this.#converter.convert(change, this.outbox.device!)
       }
     } finally {
       reader.close()

@@ -1,4 +1,3 @@
-import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { JsonCodec, OrderedEncoder, type StandardSchema } from '../../src/api/json-codec.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
@@ -7,9 +6,7 @@ import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers, type MembersOf } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { MirrorState } from '../../src/sync/mirror.ts'
 import type { BytesContent, JsonContent, TextContent } from '../../src/sync/synced-record.ts'
-import type { PendingSource } from './change-reader.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox, OutboxAppend } from './outbox.ts'
 import { bytesContent, type ContentCodec, jsonContent, textContent } from './synced-changes.ts'
@@ -26,36 +23,11 @@ export interface SyncedParts {
   readonly close: () => Promise<void>
 }
 
-/** A synced stream in one form: text, bytes or JSON. */
-abstract class SyncedForm<Content extends object> extends SyncedReader<Content> {
-  /** The mirror: the copy of the server's stream, its state, earlier history and restarts. */
-  readonly mirror: Mirror
-  /** The outbox: the records that wait for the server, the parked ones, and `flush`. */
-  readonly outbox: Outbox
-
-  /** @internal */
-  constructor({ mirror, outbox }: Pick<SyncedParts, 'mirror' | 'outbox'>, codec: ContentCodec<Content>) {
-    super(mirror.local, sourceOf(mirror, outbox), codec)
-    this.mirror = mirror
-    this.outbox = outbox
-  }
-
-  /** The state of the connection: that of the mirror. */
-  get state(): MirrorState {
-    return this.mirror.state
-  }
-
-  /** Emits the current state of the connection, then each change. */
-  get state$(): Observable<MirrorState> {
-    return this.mirror.state$
-  }
-}
-
 /**
  * A stream on this device that is kept in sync with the stream of a server, in both directions. Returned by
  * {@link syncedStream}.
  */
-export class SyncedStream<Format extends RecordFormat = 'string'> extends SyncedForm<ContentOf<Format>> {
+export class SyncedStream<Format extends RecordFormat = 'string'> extends SyncedReader<ContentOf<Format>> {
   readonly #close: () => Promise<void>
 
   /** @internal */
@@ -131,7 +103,7 @@ export interface SyncedJsonOptions {
 }
 
 /** A view of a synced stream for JSON values, returned by `synced.json()`. */
-export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonContent<Value>> {
+export class SyncedJsonStream<Value, Input = Value> extends SyncedReader<JsonContent<Value>> {
   readonly #codec: JsonCodec<Value>
   readonly #order = new OrderedEncoder()
 
@@ -168,31 +140,5 @@ export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonConte
       ? Promise.all(bodies)
       : (bodies as string[])
     return this.#order.run(encoded, (records) => this.outbox.append(records, options))
-  }
-}
-
-/** Returns the outbox with the changes of the mirror: a copy that is missing may exist after one. */
-function sourceOf(mirror: Mirror, outbox: Outbox): PendingSource {
-  return {
-    get device() {
-      return outbox.device
-    },
-    get loaded() {
-      return outbox.loaded
-    },
-    get entries() {
-      return outbox.log.state
-    },
-    closing: outbox.closing,
-    catchUp: (signal) => outbox.log.catchUp(signal),
-    found: (records, signal) => outbox.log.found(records, 0, signal),
-    subscribe(onChange) {
-      const unsubscribe = outbox.subscribe(onChange)
-      const states = mirror.state$.subscribe(onChange)
-      return () => {
-        unsubscribe()
-        states.unsubscribe()
-      }
-    },
   }
 }

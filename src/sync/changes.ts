@@ -13,11 +13,11 @@ export interface NumberedItem<Item> {
  * ```ts
  * const from = 0
  * for await (const change of todo.changes(from, { signal: AbortSignal.timeout(1000) })) {
- *   const { isReset, start, confirmed, position, pending, leaving, isCaughtUp } = change
+ *   const { isReset, start, confirmed, position, pending, isCaughtUp } = change
  *   if (isReset) console.log('begin again at', start)
  *   for (const record of confirmed) console.log(record.body)
  *   for (const { number, item } of pending) console.log('not sent yet:', number, item.body)
- *   if (isCaughtUp) console.log('up to', position, 'of which the outbox still has', leaving)
+ *   if (isCaughtUp) console.log('up to', position)
  * }
  * ```
  */
@@ -36,21 +36,8 @@ export interface StreamChange<Confirmed, Pending> {
   readonly position: number
   /** All pending records in the order of their numbers. None of them is among the confirmed ones. */
   readonly pending: readonly NumberedItem<Pending>[]
-  /**
-   * Keys of confirmed records below the position that are still in the outbox. A consumer that continues from
-   * a position later passes them back, because these records may have been trimmed by then. None by default.
-   */
-  readonly leaving?: readonly string[] | undefined
   /** Whether every record that is stored on this device has been passed on. */
   readonly isCaughtUp: boolean
-}
-
-/** Options of `changes`. */
-export interface ChangeOptions {
-  /** Ends the iteration. */
-  readonly signal?: AbortSignal | undefined
-  /** The `leaving` of the last change that the consumer knows, if it continues from there. */
-  readonly leaving?: readonly string[] | undefined
 }
 
 /**
@@ -75,6 +62,6 @@ export interface ChangeSource<Confirmed, Pending = Confirmed> {
    */
   changes(
     from: number,
-    options: ChangeOptions & { readonly signal: AbortSignal },
+    options: { readonly signal: AbortSignal },
   ): AsyncIterable<StreamChange<Confirmed, Pending>>
 }

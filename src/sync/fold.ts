@@ -40,8 +40,6 @@ export interface FoldState<State, Pending = unknown> {
   readonly value: State
   /** The pending records that `value` contains. */
   readonly pending: readonly NumberedItem<Pending>[]
-  /** Keys of confirmed records that the source may still name as pending. */
-  readonly leaving: readonly string[]
 }
 
 /** Returns the value of a reducer and a record. */
@@ -60,9 +58,8 @@ export function foldStateAt<State>(
   confirmed: State,
   position = 0,
   last?: RecordMark | undefined,
-  leaving: readonly string[] = [],
 ): FoldState<State, never> {
-  return { confirmed, position, last, value: confirmed, pending: [], leaving }
+  return { confirmed, position, last, value: confirmed, pending: [] }
 }
 
 /**
@@ -102,8 +99,8 @@ export function foldChange<State, Confirmed extends FoldedRecord, Pending>(
   }
   const last = newest === undefined ? state.last : markOf(newest)
   const position = Math.max(state.position, change.position)
-  const { pending, leaving = [] } = change
-  return { kind: 'next', state: { confirmed, position, last, pending, leaving, value: withPending() } }
+  const { pending } = change
+  return { kind: 'next', state: { confirmed, position, last, pending, value: withPending() } }
 
   function withPending(): State {
     // Most often, nothing was confirmed and one more record is pending.
@@ -190,7 +187,6 @@ export interface FoldSnapshot extends SnapshotKind {
   /** The last record that the value contains; null if there is none. */
   readonly last: RecordMark | null
   /** Keys of records that the value contains and the outbox still has. */
-  readonly leaving: readonly string[]
   /** Whether the state is JSON, or bytes of the app's own. */
   readonly isJson: boolean
   /** The encoded state. */

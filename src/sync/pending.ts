@@ -28,10 +28,6 @@ export function pendingAt(
   before: readonly Pending[],
   read: ReadonlyMap<number, string>,
 ): readonly Pending[] {
-  const left = before.filter(({ number, item: { batch, record } }) => {
-    const isGone = !entries.has(batch) && !discarded.has(number)
-    return isGone && read.get(number) !== record.nonce && position < copiedTo
-  })
   const waiting: Pending[] = []
   for (const entry of entries.values()) {
     const { seqNum } = entry.isFound ? entry.confirmation!.start : { seqNum: Number.POSITIVE_INFINITY }
@@ -39,6 +35,12 @@ export function pendingAt(
       if (seqNum + index >= position) waiting.push(item)
     })
   }
+  // Most often, records were added, and thousands wait. Numbers increase, so the last one moves if any has left.
+  if (before.length === 0 || waiting[before.length - 1] === before.at(-1)) return waiting
+  const left = before.filter(({ number, item: { batch, record } }) => {
+    const isGone = !entries.has(batch) && !discarded.has(number)
+    return isGone && read.get(number) !== record.nonce && position < copiedTo
+  })
   return left.length === 0 ? waiting : [...left, ...waiting].sort((a, b) => a.number - b.number)
 }
 

@@ -1,13 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
 import type { SyncedStream } from '../../adapters/sync/index.ts'
-import { textContent } from '../../adapters/sync/synced-changes.ts'
-import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
-import { HeadwaterError, type Stream } from '../../src/index.ts'
+import { HeadwaterError } from '../../src/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
-import type { TextContent } from '../../src/sync/synced-record.ts'
 import { openDevice, openServer, type Server } from '../sync/mirrored.ts'
-import { NONCE, PendingEntries } from '../sync/pending-entries.ts'
+import { NONCE, PendingEntries, TextReader } from '../sync/pending-entries.ts'
 import { openLog } from './fold-support.ts'
 
 /** Devices must not get the same id. */
@@ -87,13 +84,6 @@ test('records that were trimmed on the server before the copy began end the fold
   await server.clock.advance('1m')
   expect(await reached).toMatchObject({ code: 'history_trimmed', seqNum: 2 })
 })
-
-/** A synced stream whose outbox a test fills and empties. */
-class TextReader extends SyncedReader<TextContent> {
-  constructor(local: Stream, source: PendingEntries) {
-    super(local, source, textContent)
-  }
-}
 
 test('a fold fails if its outbox can never be loaded', async () => {
   const { log, clock } = await openLog()

@@ -1,21 +1,36 @@
-import type { PendingSource } from '../../adapters/sync/change-reader.ts'
+import { NEVER } from 'rxjs'
+import type { Mirror } from '../../adapters/sync/mirror.ts'
+import type { Outbox } from '../../adapters/sync/outbox.ts'
+import { textContent } from '../../adapters/sync/synced-changes.ts'
+import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
+import type { Stream } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { entriesFound } from '../../src/sync/outbox.ts'
 import { emptyOutbox, type OutboxEntry, type OutboxState } from '../../src/sync/outbox-log.ts'
+import type { TextContent } from '../../src/sync/synced-record.ts'
 
 /** The nonce of every entry. */
 export const NONCE = 'nonce'
 
+/** A synced stream whose outbox a test fills and empties. */
+export class TextReader extends SyncedReader<TextContent> {
+  constructor(local: Stream, outbox: PendingEntries) {
+    const mirror = { local, state$: NEVER } as unknown as Mirror
+    super({ mirror, outbox: outbox as unknown as Outbox }, textContent)
+  }
+}
+
 /** An outbox that a test fills and empties. */
-export class PendingEntries implements PendingSource {
+export class PendingEntries {
   device: string | undefined = 'device'
   loaded: Promise<void> = Promise.resolve()
   entries: OutboxState = {
     ...emptyOutbox(),
     progress: { device: 'device', producer: '', batch: -1, mode: 'tail', position: 0, doubtTo: -1 },
   }
+  readonly closing = new AbortController().signal
   readonly #listeners = new Set<() => void>()
 
   subscribe(onChange: () => void): () => void {
@@ -28,7 +43,9 @@ export class PendingEntries implements PendingSource {
     return this.#listeners.size
   }
 
-  async catchUp(): Promise<void> {}
+  get log() {
+    return { state: this.entries, catchUp: async () => {}, found: this.found.bind(this) }
+  }
 
   async found(records: readonly SequencedRecord[]): Promise<void> {
     for (const [number, confirmation] of entriesFound(this.entries, records))

@@ -1,19 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { textContent } from '../../adapters/sync/synced-changes.ts'
-import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, open, type Stream } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
-import type { SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
-import { NONCE, PendingEntries } from './pending-entries.ts'
-
-class TextReader extends SyncedReader<TextContent> {
-  constructor(local: Stream, source: PendingEntries) {
-    super(local, source, textContent)
-  }
-}
+import type { SyncedRecord } from '../../src/sync/synced-record.ts'
+import { NONCE, PendingEntries, TextReader } from './pending-entries.ts'
 
 let hw: Engine
 const clock = virtualClock()
