@@ -1,7 +1,10 @@
+import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { contentCodingOf, decompress } from '../../src/wire/compression.ts'
 import { mediaKind, requireJson } from '../../src/wire/media-type.ts'
+import { bodyAlreadyRead } from './exchange.ts'
 import type { ApiRequest } from './request.ts'
 
 /** A compressed body may be slightly longer than its content. */
@@ -54,29 +57,36 @@ export function wholeBody(request: ApiRequest, code: BodyErrorCode): MaybePromis
 async function receive(request: ApiRequest, code: BodyErrorCode): Promise<Uint8Array> {
   const { exchange, settings } = request
   const { bodyBytes, pendingBodyBytes } = settings.limits
-  const contentEncoding = exchange.header('content-encoding')
-  const coding = contentEncoding === undefined ? 'identity' : (contentCodingOf(contentEncoding) ?? 'identity')
+  const coding = contentCodingOf(exchange.header('content-encoding') ?? null) ?? 'identity'
+  const limit = coding === 'identity' ? bodyBytes : bodyBytes + COMPRESSION_ALLOWANCE_BYTES
   let reserved = 0
-  let tokenEnd: { readonly error: unknown } | undefined
   const reserve = (bytes: number) => {
-    if (tokenEnd !== undefined) throw tokenEnd.error
     // A request alone never exceeds the limit: it would be rejected forever.
     const needed = Math.min(bytes, pendingBodyBytes)
     settings.pendingBodies.acquire(needed - reserved)
     reserved = needed
   }
-  const onTokenEnd = (error: unknown) => {
-    tokenEnd = { error }
-  }
+  let body: Uint8Array = EMPTY_BYTES
+  let length = 0
   try {
-    const limit = coding === 'identity' ? bodyBytes : bodyBytes + COMPRESSION_ALLOWANCE_BYTES
-    const reading = exchange.bytes(limit, reserve)
-    const hasToken = request.caller !== undefined
-    const received = await (hasToken ? unlessTokenEnds(request, reading, onTokenEnd) : reading)
-    if (received === undefined) throw tooLong(code, bodyBytes)
-    if (coding === 'identity' || received.length === 0) return received
+    const chunks = exchange.chunks()
+    const token = watchToken(request, () => void chunks.return?.())
+    try {
+      for await (const chunk of chunks) {
+        if (length + chunk.length > limit) throw tooLong(code, bodyBytes)
+        body = withChunk(body, length, chunk, limit)
+        length += chunk.length
+        reserve(length)
+      }
+    } finally {
+      token.release()
+    }
+    if (token.error !== undefined) throw token.error
+    if (length === 0 && Number(exchange.header('content-length')) > 0) throw bodyAlreadyRead()
+    const received = body.subarray(0, length)
+    if (coding === 'identity' || length === 0) return received
     // Not before the compressed body is complete: a stalled upload reserves only what it has sent.
-    reserve(received.length + bodyBytes)
+    reserve(length + bodyBytes)
     return await decompress(coding, received, { bytesMax: bodyBytes, code })
   } catch (cause) {
     if (HeadwaterError.is(cause)) throw cause
@@ -89,55 +99,59 @@ async function receive(request: ApiRequest, code: BodyErrorCode): Promise<Uint8A
   }
 }
 
+/**
+ * Returns the first `length` bytes of a body followed by a chunk. The array may be longer, up to `limit`: it
+ * doubles, because a list of tiny chunks would occupy many times their length.
+ */
+function withChunk(body: Uint8Array, length: number, chunk: Uint8Array, limit: number): Uint8Array {
+  if (length === 0) return chunk
+  const needed = length + chunk.length
+  let whole = body
+  if (needed > body.length) {
+    whole = new Uint8Array(Math.min(limit, 2 * needed))
+    whole.set(body.subarray(0, length))
+  }
+  whole.set(chunk, length)
+  return whole
+}
+
 function tooLong(code: BodyErrorCode, bodyBytes: number): HeadwaterError {
   return new HeadwaterError(code, `the body must not exceed ${bodyBytes} bytes`, { field: BODY_LENGTH })
 }
 
-/**
- * Settles as `reading` does. If that takes long and the token of the request ends meanwhile, calls `onEnd`
- * and rejects with the same error.
- */
-async function unlessTokenEnds<Result>(
-  request: ApiRequest,
-  reading: Promise<Result>,
-  onEnd: (error: unknown) => void,
-): Promise<Result> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let stopWatching: Promise<(() => void) | undefined> | undefined
-  const ended = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      stopWatching = watchToken(request, (error) => {
-        onEnd(error)
-        reject(error)
-      })
-    }, SLOW_UPLOAD_MS)
-  })
-  try {
-    return await Promise.race([reading, ended])
-  } finally {
-    clearTimeout(timer)
-    void stopWatching?.then((stop) => stop?.())
-  }
+/** The end of the token of an upload. */
+interface WatchedToken {
+  /** Why the token has ended. */
+  error: unknown
+  release(): void
 }
 
-/** Calls `onEnd` when the token of the request ends. Resolves to the function that stops. Never rejects. */
-async function watchToken(
-  { caller }: ApiRequest,
-  onEnd: (error: unknown) => void,
-): Promise<(() => void) | undefined> {
-  try {
-    const watch = await caller?.watchToken()
-    if (watch === undefined) return undefined
-    const { ended, release } = watch
-    const end = () => onEnd(ended.reason)
-    ended.addEventListener('abort', end)
-    if (ended.aborted) end()
-    return () => {
-      ended.removeEventListener('abort', end)
-      release()
-    }
-  } catch (error) {
-    onEnd(error)
-    return undefined
+/** Calls back once when the token of a request ends while an upload takes long. */
+function watchToken({ caller }: ApiRequest, onEnd: () => void): WatchedToken {
+  let unlisten = () => {}
+  const end = (error: unknown) => {
+    token.error = error
+    onEnd()
   }
+  const watch = async () => {
+    const watched = await caller?.watchToken()
+    if (watched === undefined) return
+    const cancel = onAbort(watched.ended, () => end(watched.ended.reason))
+    unlisten = () => {
+      cancel()
+      watched.release()
+    }
+    if (token.isReleased) unlisten()
+  }
+  const timer = setTimeout(() => void watch().catch(end), SLOW_UPLOAD_MS)
+  const token = {
+    error: undefined as unknown,
+    isReleased: false,
+    release() {
+      token.isReleased = true
+      clearTimeout(timer)
+      unlisten()
+    },
+  }
+  return token
 }

@@ -53,37 +53,12 @@ export interface RequestExchange {
    */
   bytesIfReceived?(): Uint8Array | undefined
   /**
-   * Reads the whole body. Resolves to undefined, and discards the rest, if the body is longer than `limit`
-   * bytes. Rejects if the body is truncated, if something else has read it, and with what `onProgress`, which
-   * receives the bytes read so far, throws.
-   *
-   * @internal
-   */
-  bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined>
-  /**
    * Reads the body as it arrives, no faster than it is consumed. `return` discards the rest and ends a
-   * pending `next`. Throws if something else has read the body.
+   * pending `next`. Throws if something else has read the body; `next` rejects if the body is truncated.
    *
    * @internal
    */
   chunks(): AsyncIterableIterator<Uint8Array>
-}
-
-/**
- * Returns the first `length` bytes of a body followed by a chunk, without a copy if it is the first chunk.
- * The array may be longer, up to `limit`: it doubles, because a list of tiny chunks would occupy many times
- * their length.
- */
-export function withChunk(body: Uint8Array, length: number, chunk: Uint8Array, limit: number): Uint8Array {
-  if (length === 0) return chunk
-  const needed = length + chunk.length
-  let whole = body
-  if (needed > body.length) {
-    whole = new Uint8Array(Math.min(limit, 2 * needed))
-    whole.set(body.subarray(0, length))
-  }
-  whole.set(chunk, length)
-  return whole
 }
 
 /** The error for a body that something else has read, which leaves nothing for the handler. */

@@ -1,10 +1,9 @@
 import type { Engine } from '../../src/index.ts'
-import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import type { HttpCore } from './core.ts'
-import { bodyAlreadyRead, type RequestExchange, withChunk } from './exchange.ts'
-import { coreOf, openOnce } from './lazy-core.ts'
+import { HttpCore } from './core.ts'
+import { bodyAlreadyRead, type RequestExchange } from './exchange.ts'
+import { openOnce } from './open-once.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
 import { protocolRouter } from './routes.ts'
@@ -31,11 +30,11 @@ export function createHandler(
 ): (request: Request) => Promise<Response> {
   const settings = handlerSettings(options)
   const engine = typeof hw === 'function' ? openOnce(hw) : hw
-  return fetchHandler(coreOf(engine, settings, protocolRouter(settings)))
+  return fetchHandler(new HttpCore(engine, settings, protocolRouter(settings)))
 }
 
 /** Returns the fetch handler of a core. */
-export function fetchHandler(core: Pick<HttpCore, 'handle'>): (request: Request) => Promise<Response> {
+export function fetchHandler(core: HttpCore): (request: Request) => Promise<Response> {
   return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
 }
 
@@ -72,32 +71,6 @@ class FetchExchange implements RequestExchange {
 
   headerNames(): readonly string[] {
     return [...this.source.headers.keys()]
-  }
-
-  async bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined> {
-    const reader = readerOf(this.source)
-    if (reader === undefined) return EMPTY_BYTES
-    let body: Uint8Array = EMPTY_BYTES
-    let length = 0
-    try {
-      for (;;) {
-        const { done, value } = await readChunk(reader, this.source.signal)
-        if (done) {
-          if (length === 0 && Number(this.header('content-length')) > 0) throw bodyAlreadyRead()
-          return body.subarray(0, length)
-        }
-        if (length + value.length > limit) {
-          cancel(reader)
-          return undefined
-        }
-        body = length === 0 ? value : withChunk(body, length, value, limit)
-        length += value.length
-        onProgress?.(length)
-      }
-    } catch (error) {
-      cancel(reader, error)
-      throw error
-    }
   }
 
   chunks(): AsyncIterableIterator<Uint8Array> {

@@ -1,12 +1,38 @@
-import { utf8, utf8Length } from '../../src/model/bytes.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../src/wire/codecs.ts'
 import { compress, RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/compression.ts'
 import { STATUS_HEADER, STREAM_ID_HEADER } from '../../src/wire/headers.ts'
-import { corsHeaders } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { HandlerSettings } from './options.ts'
+import { corsHeaders } from './origins.ts'
 import type { Reply } from './reply.ts'
+
+/**
+ * Adds CORS headers and the identity of the stream that was used, and compresses a body that is long enough
+ * if `Accept-Encoding` allows it. Streams are not compressed. For `HEAD`, the body is left out.
+ */
+export function finishReply(
+  reply: Reply,
+  exchange: RequestExchange,
+  settings: HandlerSettings,
+  streamId?: string | undefined,
+): MaybePromise<Reply> {
+  const { allowedOrigins, commonHeaders, exposedHeaders } = settings
+  const { status, body, encodings } = reply
+  const headers = {
+    ...commonHeaders,
+    ...reply.headers,
+    ...(streamId !== undefined && { [STREAM_ID_HEADER]: streamId }),
+    // Errors need them too: without them, a page cannot even read the status.
+    ...(allowedOrigins.length > 0 && corsHeaders(exchange, allowedOrigins, exposedHeaders)),
+  }
+  const plain = withExpectedStatus({ status, headers, body, encodings }, exchange)
+  const isWhole = typeof body === 'string' || body instanceof Uint8Array
+  const isLong = isWhole && body.length > RESPONSE_COMPRESSION_BYTES_MIN
+  const finished = isLong ? compressed(plain, body, exchange, settings) : plain
+  return exchange.method === 'HEAD' ? withoutBody(finished) : finished
+}
 
 /** The statuses that a client expects, as of a stream that does not exist yet. */
 const EXPECTED_STATUSES = [404, 409, 412, 416]
@@ -32,31 +58,6 @@ function varyOf(headers: Reply['headers'], name: string): string {
   return headers?.vary === undefined ? name : `${headers.vary}, ${name}`
 }
 
-/**
- * Adds CORS headers and the identity of the stream that was used, and compresses a body that is long enough
- * if `Accept-Encoding` allows it. Streams are not compressed. For `HEAD`, the body is left out.
- */
-export function finishReply(
-  reply: Reply,
-  exchange: RequestExchange,
-  settings: HandlerSettings,
-  streamId?: string | undefined,
-): MaybePromise<Reply> {
-  const { allowedOrigins, commonHeaders, exposedHeaders } = settings
-  // Errors need the headers too: without them, a page cannot even read the status.
-  const cors = allowedOrigins.length === 0 ? undefined : corsHeaders(exchange, allowedOrigins, exposedHeaders)
-  const { status, headers, body, encodings } = reply
-  const identity = streamId === undefined ? undefined : { [STREAM_ID_HEADER]: streamId }
-  // Member by member: spreading the reply costs more than everything else that is done for a short one.
-  const plain =
-    cors === undefined && commonHeaders === undefined && identity === undefined
-      ? { status, headers, body, encodings }
-      : { status, headers: { ...commonHeaders, ...headers, ...identity, ...cors }, body, encodings }
-  const asked = withExpectedStatus(plain, exchange)
-  const finished = isLong(asked) ? negotiated(asked, exchange, settings) : asked
-  return exchange.method === 'HEAD' ? withoutBody(finished) : finished
-}
-
 async function withoutBody(reply: MaybePromise<Reply>): Promise<Reply> {
   const { status, headers, body } = await reply
   if (body === undefined) return { status, headers }
@@ -69,51 +70,31 @@ async function withoutBody(reply: MaybePromise<Reply>): Promise<Reply> {
   return { status, headers }
 }
 
-/** A reply that is not streamed. */
-type WholeReply = Reply & { readonly body: string | Uint8Array }
-
-/** Whether the body is complete and long enough to be compressed. */
-function isLong(reply: Reply): reply is WholeReply {
-  const { body } = reply
-  if (body instanceof Uint8Array) return body.length > RESPONSE_COMPRESSION_BYTES_MIN
-  // A UTF-16 code unit takes one to three bytes in UTF-8.
-  if (typeof body !== 'string' || 3 * body.length <= RESPONSE_COMPRESSION_BYTES_MIN) return false
-  return body.length > RESPONSE_COMPRESSION_BYTES_MIN || utf8Length(body) > RESPONSE_COMPRESSION_BYTES_MIN
-}
-
 /** Compresses the body if the client and the options allow it. */
-function negotiated(
-  reply: WholeReply,
+function compressed(
+  reply: Reply,
+  body: string | Uint8Array,
   exchange: RequestExchange,
   settings: HandlerSettings,
 ): MaybePromise<Reply> {
   // Next sends the body of a route handler without its `content-encoding`, and compresses it itself. Its
   // requests have a `nextUrl`.
   if (!settings.compression || 'nextUrl' in exchange.source) return reply
+  const { status, encodings = new Map<Compression, Promise<Uint8Array>>() } = reply
   const headers = { ...reply.headers, vary: varyOf(reply.headers, 'accept-encoding') }
-  const plain = { ...reply, headers }
   // With equal weights, the form that takes no WebAssembly; text is as small in it.
   const preferred = reply.encodings && 'gzip'
   const coding = responseCodingOf(exchange.header('accept-encoding') ?? null, preferred)
-  return coding === undefined ? plain : compressed(plain, coding, exchange, settings)
-}
-
-async function compressed(
-  plain: WholeReply,
-  coding: Compression,
-  exchange: RequestExchange,
-  settings: HandlerSettings,
-): Promise<Reply> {
-  const { status, headers, body, encodings = new Map<Compression, Promise<Uint8Array>>() } = plain
-  try {
-    let encoded = encodings.get(coding)
-    encoded ??= compress(coding, typeof body === 'string' ? utf8(body) : body)
-    encodings.set(coding, encoded)
-    return { status, headers: { ...headers, 'content-encoding': coding }, body: await encoded }
-  } catch (error) {
-    encodings.delete(coding)
-    // The codec of this runtime fails; the plain body is still a valid response.
-    settings.onError(error, exchange)
-    return plain
-  }
+  if (coding === undefined) return { ...reply, headers }
+  const encoding = encodings.get(coding) ?? compress(coding, typeof body === 'string' ? utf8(body) : body)
+  encodings.set(coding, encoding)
+  return encoding.then(
+    (encoded) => ({ status, headers: { ...headers, 'content-encoding': coding }, body: encoded }),
+    (error) => {
+      encodings.delete(coding)
+      // The codec of this runtime fails; the plain body is still a valid response.
+      settings.onError(error, exchange)
+      return { ...reply, headers }
+    },
+  )
 }

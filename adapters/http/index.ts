@@ -1,5 +1,5 @@
 export type { RequestExchange } from './exchange.ts'
 export { createHandler } from './fetch-bridge.ts'
-export { openOnce } from './lazy-core.ts'
+export { openOnce } from './open-once.ts'
 export type { HandlerLimits, HandlerOptions, HtmlPage } from './options.ts'
 export { serveFetchEvents } from './service-worker.ts'

@@ -21,9 +21,8 @@ import {
   STREAM_ID_HEADER,
   vendorHeaderName,
 } from '../../src/wire/headers.ts'
-import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
-import { hostNameOf } from './hosts.ts'
+import { type AllowedOrigins, assertCors, hostNameOf } from './origins.ts'
 import { SessionDrain } from './session-drain.ts'
 
 /**

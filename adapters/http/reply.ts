@@ -24,11 +24,7 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 const PROTOBUF_HEADERS = { 'content-type': 'application/protobuf' }
 
 export function jsonReply(json: string, status = 200, headers?: Readonly<Record<string, string>>): Reply {
-  return {
-    status,
-    headers: headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers },
-    body: json,
-  }
+  return { status, headers: { ...JSON_HEADERS, ...headers }, body: json }
 }
 
 export function protobufReply(message: Uint8Array): Reply {

@@ -17,16 +17,12 @@ import {
 } from '../../src/wire/headers.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-config.ts'
 import type { RequestExchange } from './exchange.ts'
-import type { OpenSession } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 import type { RouteMatch } from './router.ts'
 
-/**
- * Replies to a request. `hw` is the engine with the caller's permissions, `owner` the engine with all of
- * them.
- */
-export type Endpoint = (request: ApiRequest, hw: Engine, owner: Engine) => Reply | Promise<Reply>
+/** Replies to a request. `hw` is the engine with the caller's permissions. */
+export type Endpoint = (request: ApiRequest, hw: Engine) => Reply | Promise<Reply>
 
 /** One method of a path. */
 export interface Method {
@@ -59,8 +55,8 @@ type NameProblem = (name: string) => string | undefined
 export class ApiRequest {
   readonly exchange: RequestExchange
   readonly settings: HandlerSettings
-  /** The read sessions that the engine has open over HTTP. */
-  readonly sessions: Set<OpenSession>
+  /** The engine with all permissions; set before the endpoint is called. */
+  owner!: Engine
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
   caller: Engine | undefined
   /** The identity of the stream that the request has used. */
@@ -70,15 +66,9 @@ export class ApiRequest {
   #stream: string | undefined
   #headerPrefix: HeaderPrefix | undefined
 
-  constructor(
-    exchange: RequestExchange,
-    match: RouteMatch<unknown>,
-    settings: HandlerSettings,
-    sessions: Set<OpenSession> = new Set(),
-  ) {
+  constructor(exchange: RequestExchange, match: RouteMatch<unknown>, settings: HandlerSettings) {
     this.exchange = exchange
     this.settings = settings
-    this.sessions = sessions
     this.#match = match
   }
 

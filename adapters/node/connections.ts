@@ -13,72 +13,43 @@ export interface ConnectionCounts {
   readonly requests: number
 }
 
-const NO_RESPONSES: ReadonlySet<NodeResponse> = new Set()
-
 /** Counts and closes everything that a server has open. */
 export class Connections {
   readonly #sockets = new Set<Socket>()
   /** Connections whose protocol is not known yet. They do not delay shutting down. */
   readonly #undetected = new Set<Socket>()
   readonly #sessions = new Set<ServerHttp2Session>()
-  /** Incomplete HTTP/1.1 responses by connection. */
-  readonly #responses = new Map<Socket, Set<NodeResponse>>()
-  /** Called during shutdown when an HTTP/1.1 connection may have become idle. */
-  readonly #onDrained: () => void
+  /**
+   * The incomplete responses of each HTTP/1.1 connection, the oldest first. One set of all would keep what it
+   * has contained from the garbage collector's quick passes.
+   */
+  readonly #pipelines = new Map<Socket, Set<NodeResponse>>()
+  /** HTTP/1.1 connections that sent something else. */
+  readonly #malformed = new WeakSet<Socket>()
   #requests = 0
   #isDraining = false
   #onEmpty: (() => void) | undefined
-  /** Shared by all HTTP/1.1 responses: a closure for each would take memory. */
-  readonly #onResponseClosed: (this: NodeResponse) => void
-
-  constructor(onDrained: () => void) {
-    this.#onDrained = onDrained
-    const responses = this.#responses
-    const ended = () => this.#requestsEnded(1)
-    const uploaded = () => {
-      if (this.#isDraining) onDrained()
-    }
-    this.#onResponseClosed = function () {
-      if (!responses.get(this.req.socket)?.delete(this)) return
-      ended()
-      // A client may upload on after an early response: its connection is not idle before that ends.
-      if (!this.req.complete) this.req.once('close', uploaded)
-    }
-  }
 
   get counts(): ConnectionCounts {
     return { connections: this.#sockets.size, http2Sessions: this.#sessions.size, requests: this.#requests }
   }
 
   accepted(socket: Socket): void {
-    this.#sockets.add(socket)
-    socket.once('close', () => {
-      this.#sockets.delete(socket)
-      this.#checkEmpty()
-    })
+    this.#addUntilClosed(this.#sockets, socket)
   }
 
-  /**
-   * Adds a connection whose protocol is not known yet; with TLS, the decrypted socket. The returned function
-   * removes it.
-   */
-  detecting(socket: Socket): () => void {
-    const detected = () => {
-      this.#undetected.delete(socket)
-      socket.off('close', detected)
-    }
-    this.#undetected.add(socket)
-    socket.once('close', detected)
+  /** Adds a connection whose protocol is not known yet; with TLS, the decrypted socket. */
+  detecting(socket: Socket): void {
+    this.#addUntilClosed(this.#undetected, socket)
     if (this.#isDraining) socket.destroy()
-    return detected
+  }
+
+  detected(socket: Socket): void {
+    this.#undetected.delete(socket)
   }
 
   sessionOpened(session: ServerHttp2Session): void {
-    this.#sessions.add(session)
-    session.once('close', () => {
-      this.#sessions.delete(session)
-      this.#checkEmpty()
-    })
+    this.#addUntilClosed(this.#sessions, session)
     if (this.#isDraining) session.close()
   }
 
@@ -89,18 +60,37 @@ export class Connections {
       stream.once('close', () => this.#requestsEnded(1))
       return
     }
-    const { socket } = req
-    const responses = this.#responses.get(socket) ?? this.#track(socket)
-    responses.add(res)
-    res.on('close', this.#onResponseClosed)
+    const pipeline = this.#pipelines.get(req.socket) ?? this.#newPipeline(req.socket)
+    pipeline.add(res)
+    res.once('close', () => {
+      if (pipeline.delete(res)) this.#requestsEnded(1)
+    })
     if (this.#isDraining) closeAfter(res)
     // Node reads on while no response has begun, and would accept any number of waiting requests.
-    if (responses.size > PIPELINED_REQUESTS_MAX) socket.destroy()
+    if (pipeline.size > PIPELINED_REQUESTS_MAX) req.socket.destroy()
   }
 
-  /** The incomplete responses of an HTTP/1.1 connection. */
-  responsesOf(socket: Socket): ReadonlySet<NodeResponse> {
-    return this.#responses.get(socket) ?? NO_RESPONSES
+  /**
+   * Replies to what is not HTTP, and ends its connection. Earlier requests are answered first: by default
+   * Node drops their responses, although an append may be durable, and its own 400 would look like the
+   * response to the append.
+   */
+  rejectMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+    // Each further chunk that arrives is an error again.
+    if (this.#malformed.has(socket)) return
+    this.#malformed.add(socket)
+    const pending = [...(this.#pipelines.get(socket) ?? [])]
+    const isStreaming = pending.some(({ headersSent, writableEnded }) => headersSent && !writableEnded)
+    const last = pending.findLast(({ req }) => req.complete)
+    const end = () => {
+      if (!isStreaming && socket.writable && error.code !== 'ECONNRESET') {
+        const status = STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'
+        socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`)
+      }
+      socket.destroy(error)
+    }
+    if (last === undefined || isStreaming) end()
+    else last.once('close', end)
   }
 
   /**
@@ -111,7 +101,7 @@ export class Connections {
     this.#isDraining = true
     for (const socket of this.#undetected) socket.destroy()
     for (const session of this.#sessions) session.close()
-    for (const responses of this.#responses.values()) for (const res of responses) closeAfter(res)
+    for (const pipeline of this.#pipelines.values()) for (const res of pipeline) closeAfter(res)
     return new Promise((resolve) => {
       this.#onEmpty = resolve
       this.#checkEmpty()
@@ -123,28 +113,41 @@ export class Connections {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** A pipelined response that waits for its turn emits no `close` when its connection is lost. */
-  #track(socket: Socket): Set<NodeResponse> {
-    const responses = new Set<NodeResponse>()
-    this.#responses.set(socket, responses)
-    socket.once('close', () => {
-      this.#responses.delete(socket)
-      const { size } = responses
-      responses.clear()
-      this.#requestsEnded(size)
+  #addUntilClosed<One extends Socket | ServerHttp2Session>(all: Set<One>, one: One): void {
+    all.add(one)
+    one.once('close', () => {
+      all.delete(one)
+      this.#checkEmpty()
     })
-    return responses
+  }
+
+  #newPipeline(socket: Socket): Set<NodeResponse> {
+    const pipeline = new Set<NodeResponse>()
+    this.#pipelines.set(socket, pipeline)
+    // A pipelined response that waits for its turn emits no `close` when its connection is lost.
+    socket.once('close', () => {
+      this.#pipelines.delete(socket)
+      this.#requestsEnded(pipeline.size)
+      pipeline.clear()
+    })
+    return pipeline
   }
 
   #requestsEnded(count: number): void {
     this.#requests -= count
-    if (this.#isDraining) this.#onDrained()
     this.#checkEmpty()
   }
 
   #checkEmpty(): void {
     if (this.#sockets.size + this.#sessions.size + this.#requests === 0) this.#onEmpty?.()
   }
+}
+
+/** The replies of Node's own server. */
+const STATUS_LINES: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
 /** Asks an HTTP/1.1 client to open another connection for its next request. */

@@ -1,28 +1,44 @@
 import type { Engine } from '../../src/index.ts'
+import { invalid } from '../../src/model/errors.ts'
 import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { durableStreamsCore } from '../durable-streams/core.ts'
+import {
+  DURABLE_STREAMS_OPTIONS,
+  type DurableStreamsOptions,
+  durableStreamsSettings,
+} from '../durable-streams/options.ts'
+import { HttpCore } from '../http/core.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import { coreOf, openOnce } from '../http/lazy-core.ts'
+import { openOnce } from '../http/open-once.ts'
 import {
   HANDLER_LIMITS,
   HANDLER_OPTIONS,
   type HandlerLimits,
   type HandlerOptions,
+  type HandlerSettings,
   handlerSettings,
 } from '../http/options.ts'
 import { errorReply, type Reply } from '../http/reply.ts'
 import { protocolRouter } from '../http/routes.ts'
-import {
-  DURABLE_STREAMS_MOUNT,
-  type DurableStreamsMount,
-  type ExchangeHandler,
-  withDurableStreams,
-} from './durable-streams.ts'
+import { NodeExchange } from './exchange.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
-import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
-import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } from './write-reply.ts'
+import { abortResponse, discardUpload, type OpenShare, writeReply } from './reply.ts'
+
+/**
+ * The part of a handler that serves the Durable Streams protocol. Tokens, CORS and limits are those of the
+ * handler.
+ */
+export type DurableStreamsMount = Pick<DurableStreamsOptions, 'basin' | 'path' | 'longPollMs' | 'sseMs'>
+
+const DURABLE_STREAMS_MOUNT: MembersOf<DurableStreamsMount> = {
+  basin: DURABLE_STREAMS_OPTIONS.basin,
+  path: DURABLE_STREAMS_OPTIONS.path,
+  longPollMs: DURABLE_STREAMS_OPTIONS.longPollMs,
+  sseMs: DURABLE_STREAMS_OPTIONS.sseMs,
+}
 
 /**
  * Options of {@link toNodeHandler}.
@@ -105,21 +121,32 @@ export function nodeHandlerOf(
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
   const engine = typeof hw === 'function' ? openOnce(hw) : hw
-  const router = protocolRouter(settings)
-  const core = coreOf(engine, settings, router)
-  const { durableStreams, limits: { lingerMs: _, ...limits } = {}, ...shared } = options
-  const { drain } = settings
-  const served: ExchangeHandler =
-    durableStreams === undefined
-      ? core
-      : withDurableStreams(core, router, engine, durableStreams, { ...shared, limits }, drain)
-  const handler = nodeHandler((exchange) => served.handle(exchange), {
-    serves: (path) => served.serves(path),
+  const core = new HttpCore(engine, settings, protocolRouter(settings))
+  const streams = options.durableStreams && durableStreamsBeside(engine, options, settings)
+  // The routes of the wire protocol take precedence, should the paths overlap.
+  const coreOf = (path: string) => (streams?.serves(path) && !core.serves(path) ? streams : core)
+  const { drain, onError } = settings
+  const handler = nodeHandler((exchange) => coreOf(exchange.path).handle(exchange), {
+    serves: (path) => coreOf(path).serves(path),
     openShare: (end) => core.engine?.openShare(end),
     lingerMs,
-    onError: settings.onError,
+    onError,
   })
   return Object.assign(handler, { drain: (graceMs?: number) => drain.drain(graceMs) })
+}
+
+/** Returns the second protocol, with the options that both have in common. */
+function durableStreamsBeside(
+  engine: Engine | (() => Promise<Engine>),
+  options: NodeHandlerOptions,
+  { drain }: HandlerSettings,
+): HttpCore {
+  const { auth, getToken, cors, compression, allowedHosts, retention, prefix, onError } = options
+  const { lingerMs: _, ...limits } = options.limits ?? {}
+  const common = { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError }
+  const settings = durableStreamsSettings({ ...common, ...options.durableStreams! })
+  if (settings.root === '') throw invalid('`durableStreams.path` must not be `/` here', 'durableStreams.path')
+  return durableStreamsCore(engine, { ...settings, http: { ...settings.http, drain } })
 }
 
 /** The bridge between Node's objects and a function that replies to exchanges. */
@@ -132,18 +159,19 @@ export function nodeHandler(
     readonly onError: (error: unknown, exchange: RequestExchange) => void
   },
 ): NodeHandler {
-  async function respond(exchange: RequestExchange, req: NodeRequest, res: NodeResponse): Promise<void> {
-    const onError = (error: unknown) => options.onError(error, exchange)
-    await (http2StreamOf(res) === undefined ? endOfTurn() : undefined)
+  const { serves, openShare, lingerMs, onError } = options
+
+  async function respond(exchange: NodeExchange, req: NodeRequest, res: NodeResponse): Promise<void> {
+    if (http2StreamOf(res) === undefined) await endOfTurn()
     try {
       const reply = await handle(exchange)
-      discardUpload(req, res, options.lingerMs)
-      writeReply(exchange, res, reply, onError, options.openShare)
+      discardUpload(req, res, lingerMs)
+      await writeReply(exchange, res, reply, openShare)
     } catch (error) {
       if (exchange.signal.aborted) return abortResponse(res)
-      onError(error)
+      onError(error, exchange)
       if (res.headersSent) abortResponse(res)
-      else writeWhole(exchange.method, res, errorReply(error))
+      else await writeReply(exchange, res, errorReply(error))
     }
   }
 
@@ -153,13 +181,16 @@ export function nodeHandler(
       exchange = new NodeExchange(req, res)
     } catch (error) {
       if (next) return next()
-      discardUpload(req, res, options.lingerMs)
-      return writeWhole(req.method, res, errorReply(error))
+      discardUpload(req, res, lingerMs)
+      const { method = 'GET' } = req
+      return void writeReply({ method, signal: NEVER }, res, errorReply(error))
     }
-    if (next && !options.serves(exchange.path)) next()
+    if (next && !serves(exchange.path)) next()
     else void respond(exchange, req, res)
   }
 }
+
+const NEVER = new AbortController().signal
 
 let ending: Promise<void> | undefined
 

@@ -1,7 +1,7 @@
 export type { ConnectionCounts } from './connections.ts'
-export type { DurableStreamsMount } from './durable-streams.ts'
 export {
   type DrainableNodeHandler,
+  type DurableStreamsMount,
   type NodeHandler,
   type NodeHandlerLimits,
   type NodeHandlerOptions,

@@ -11,10 +11,10 @@ export const HANDSHAKE_MS = 10_000
 export const HEADERS_MS = 20_000
 /** How long an upload may continue after its response is complete. */
 export const LINGER_MS = 5_000
-/** How long earlier requests of a connection may take to be answered after one that is not HTTP. */
-export const ANSWER_MS = 30_000
 /** How long `close` waits for requests in flight. */
 export const SHUTDOWN_GRACE_MS = 10_000
+/** How often `close` looks for connections that have become idle. */
+export const IDLE_CHECK_MS = 50
 /**
  * Pipelined requests that one HTTP/1.1 connection may have in flight: as many as an HTTP/2 connection has
  * streams.
@@ -79,12 +79,6 @@ export const HTTP2_OPTIONS: Http2ServerOptions & StreamResetLimits = {
 interface StreamResetLimits {
   readonly streamResetBurst: number
   readonly streamResetRate: number
-}
-
-/** How Node enforces the limit of slow headers. */
-export function headersTimeoutOptions(headersMs: number): ServerOptions {
-  // By default Node looks for late headers every 30 seconds, which adds up to as much to the limit.
-  return { headersTimeout: headersMs, connectionsCheckingInterval: Math.max(1, Math.ceil(headersMs / 20)) }
 }
 
 /** Ends an HTTP/2 connection whose first request has not arrived in time. */

@@ -3,12 +3,13 @@ import {
   type Server as HttpServer,
   type IncomingMessage,
   type RequestListener,
+  type ServerOptions,
   type ServerResponse,
 } from 'node:http'
 import type { Http2Server, Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { HTTP1_OPTIONS, headersTimeoutOptions } from './limits.ts'
+import { HTTP1_OPTIONS } from './limits.ts'
 
 /** A request of Node's HTTP/1.1 or HTTP/2 server. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
@@ -44,15 +45,18 @@ export function createHttp1Server(
   tls: TlsIdentity | undefined,
   { handshakeMs: handshakeTimeout, headersMs }: { readonly handshakeMs: number; readonly headersMs: number },
 ): HttpServer {
-  const options = { ...HTTP1_OPTIONS, ...headersTimeoutOptions(headersMs) }
-  const server = tls
+  const options: ServerOptions = {
+    ...HTTP1_OPTIONS,
+    headersTimeout: headersMs,
+    // By default Node looks for late headers every 30 seconds, which adds up to as much to the limit.
+    connectionsCheckingInterval: Math.max(1, Math.ceil(headersMs / 20)),
+  }
+  return tls
     ? createHttpsServer(
         { ...options, ...pem(tls), ALPNProtocols: ['h2', 'http/1.1'], handshakeTimeout },
         onRequest,
       )
     : createServer(options, onRequest)
-  // By default, Node drops a response that is not ready when its client half-closes.
-  return Object.assign(server, { httpAllowHalfOpen: true })
 }
 
 function pem({ cert, key }: TlsIdentity): { cert: string | Buffer; key: string | Buffer } {

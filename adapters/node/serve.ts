@@ -12,7 +12,6 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import { clientErrorListener } from './client-errors.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import {
   NODE_HANDLER_OPTIONS,
@@ -22,12 +21,11 @@ import {
   nodeHandlerOf,
 } from './handler.ts'
 import {
-  ANSWER_MS,
   durationOf,
   HANDSHAKE_MS,
   HEADERS_MS,
   HTTP2_OPTIONS,
-  LINGER_MS,
+  IDLE_CHECK_MS,
   limitFirstRequest,
   SHUTDOWN_GRACE_MS,
   widenConnectionWindow,
@@ -150,16 +148,14 @@ export async function serveHandler(
   const { port = 0, host = '127.0.0.1', tls } = options
   const handshakeMs = durationOf('handshakeMs', options.limits?.handshakeMs ?? HANDSHAKE_MS)
   const headersMs = durationOf('headersMs', options.limits?.headersMs ?? HEADERS_MS)
-  // What a response that began before the shutdown leaves behind is an idle connection.
-  const connections = new Connections(() => http1.closeIdleConnections())
+  const connections = new Connections()
   const onRequest: NodeHandler = (req, res) => {
     connections.requestStarted(req, res)
     if (!req.socket.destroyed) handler(req, res)
   }
   const http1 = createHttp1Server(onRequest, tls, { handshakeMs, headersMs })
   const http2 = createHttp2Server(HTTP2_OPTIONS, onRequest)
-  const responsesOf = (socket: Socket) => connections.responsesOf(socket)
-  http1.on('clientError', clientErrorListener({ responsesOf, answerMs: ANSWER_MS, lingerMs: LINGER_MS }))
+  http1.on('clientError', (error, socket) => connections.rejectMalformed(error, socket as Socket))
   http2.on('session', (session) => {
     connections.sessionOpened(session)
     limitFirstRequest(session, headersMs)
@@ -180,9 +176,9 @@ export async function serveHandler(
       handOverToHttp2(http2, socket)
       return
     }
-    const detected = connections.detecting(socket)
+    connections.detecting(socket)
     detectProtocol(socket, handshakeMs, (protocol, received) => {
-      detected()
+      connections.detected(socket)
       // With TLS, HTTP/2 must have been negotiated.
       if (protocol === 'h2' && !tls) handOverToHttp2(http2, socket, received)
       else handOverToHttp1(onHttp1Connection.bind(http1), socket, received)
@@ -225,12 +221,15 @@ async function shutDown(
   graceMs: number,
 ): Promise<void> {
   const timer = setTimeout(() => connections.destroyAll(), graceMs)
+  // A response that began before the shutdown leaves an idle connection behind.
+  const closingIdle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   try {
     const stopped = new Promise((resolve) => server.close(resolve))
     // Clients are asked to leave first, so that those who reconnect open another connection.
     await Promise.all([stopped, connections.drain(), drain(graceMs)])
   } finally {
     clearTimeout(timer)
+    clearInterval(closingIdle)
   }
 }
 

@@ -1,10 +1,6 @@
-import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { clientErrorListener } from '../../adapters/node/client-errors.ts'
-import type { NodeResponse } from '../../adapters/node/protocols.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { gated } from '../support/index.ts'
-import { listening } from '../support/listening.ts'
 import { BASIN, exchange, Raw, request, server } from './raw.ts'
 
 const RECORDS = '/v1/streams/s/records'
@@ -81,15 +77,4 @@ it('bytes that are not HTTP are answered at once, without earlier requests', asy
   raw.send(GARBAGE)
   expect(await raw.response()).toMatchObject({ status: 400, body: '' })
   await vi.waitUntil(() => raw.ended)
-})
-
-it('a response that does not come in time ends with its connection', async () => {
-  const responses = new Set<NodeResponse>()
-  const http = createServer((_, res) => void responses.add(res))
-  const listener = clientErrorListener({ responsesOf: () => responses, answerMs: 1, lingerMs: 0 })
-  http.on('clientError', (error, socket) => listener(error, socket as never))
-  const { port } = new URL(await listening(http))
-  const raw = new Raw(Number(port)).send(request('GET', '/') + GARBAGE)
-  await vi.waitUntil(() => raw.ended)
-  expect([responses.size, raw.received]).toEqual([1, ''])
 })

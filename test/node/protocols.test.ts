@@ -62,19 +62,6 @@ describe('one plain port for both protocols', () => {
     expect(await client.until('PROPFIND"')).toContain('200 OK')
   })
 
-  it('responds to a request whose client has half-closed', async () => {
-    const { server } = await startServer(async (exchange) => {
-      // The end of what the client sends is noticed before the answer is ready.
-      await new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
-      return describeRequest(exchange)
-    })
-    const client = new Raw(server.port)
-    client.socket.end(request('GET', '/x'))
-    expect(await client.until('"method":"GET"')).toContain('200 OK')
-    await client.closed
-    await until(() => server.counts().connections === 0)
-  })
-
   it('drops a connection that stays silent', async () => {
     const { server } = await startServer(describeRequest, { limits: { handshakeMs: 1 } })
     const silent = new Raw(server.port)

@@ -96,11 +96,15 @@ export function json(value: unknown, status = 200): Reply {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) }
 }
 
-export async function textOf(exchange: RequestExchange): Promise<string> {
-  return Buffer.from((await exchange.bytes(BODY_MAX))!).toString()
+export async function bytesOf(exchange: RequestExchange): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of exchange.chunks()) chunks.push(chunk)
+  return Buffer.concat(chunks)
 }
 
-export const BODY_MAX = 64 * 1024 * 1024
+export async function textOf(exchange: RequestExchange): Promise<string> {
+  return (await bytesOf(exchange)).toString()
+}
 
 /** A body of chunks, each in a later turn of the event loop. A failure comes after them, if `fails`. */
 export async function* laterChunks(

@@ -1,10 +1,8 @@
-import type { AppendSession, AppendTicket, Stream } from '../../../src/index.ts'
+import type { AppendSession, Stream } from '../../../src/index.ts'
 import type { AppendInput } from '../../../src/model/append-input.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
-import type { RejectingQuota } from '../../../src/runtime/rejecting-quota.ts'
 import { errorBody } from '../../../src/wire/errors.ts'
 import {
   encodeMessageFrame,
@@ -25,6 +23,7 @@ import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/protobuf.t
 import { wholeBody } from '../body.ts'
 import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
+import type { DrainableSession } from '../session-drain.ts'
 
 /** Appends one batch, or opens an append session. Errors in the body come before those of the stream. */
 export const append: Endpoint = async (request, hw) => {
@@ -53,119 +52,19 @@ export const append: Endpoint = async (request, hw) => {
   return { status: 200, headers, body: reply.body }
 }
 
-type Chunks = AsyncIterator<Uint8Array, undefined>
-
 /**
  * Opens an append session: the reply begins once the stream is found, then inputs arrive while acks are sent.
  * Inputs are taken even if the reply is not read yet, because some runtimes send it only after the end of the
  * request.
  */
 async function appendSession(request: ApiRequest, stream: Stream): Promise<Reply> {
-  const { drain, pendingBodies } = request.settings
-  drain.assertOpen()
+  request.settings.drain.assertOpen()
   const chunks = request.exchange.chunks()
   const session = await stream.appendSession()
-  const acks = new AckFrames((error) => request.report(error))
-  // Ends a session whose client is silent: the engine closes, or the access token is revoked.
-  const failing = session.acks$.subscribe({
-    error: (error: unknown) => {
-      // Acks that are ready come first; those that are not would be too late.
-      acks.end(error)
-      void macrotask().then(() => acks.cut(error))
-    },
-  })
-  const inputs = new Inputs(chunks, session, acks, pendingBodies)
-  const drained = {
-    advise: () => acks.advise(),
-    end: (error: HeadwaterError) => inputs.stop(error),
-  }
-  drain.add(drained)
-  void inputs.take().finally(() => {
-    drain.delete(drained)
-    failing.unsubscribe()
-  })
-  return streamReply(sessionContentType(request.headerPrefix), acks)
-}
-
-/** The inputs of an append session. */
-class Inputs {
-  readonly #chunks: Chunks
-  readonly #session: AppendSession
-  readonly #acks: AckFrames
-  readonly #pendingBodies: RejectingQuota
-  /** Why no further inputs are taken. */
-  #stopped: HeadwaterError | undefined
-
-  constructor(chunks: Chunks, session: AppendSession, acks: AckFrames, pendingBodies: RejectingQuota) {
-    this.#chunks = chunks
-    this.#session = session
-    this.#acks = acks
-    this.#pendingBodies = pendingBodies
-  }
-
-  /**
-   * Takes inputs until the client has sent everything or has left, or the session has failed. Never rejects.
-   */
-  async take(): Promise<void> {
-    try {
-      await this.#takeFrames()
-      this.#acks.end(this.#stopped)
-    } catch (error) {
-      this.#acks.end(error)
-    } finally {
-      await this.#acks.over
-      await this.#session.close().catch(() => {})
-    }
-  }
-
-  /** Takes no further inputs: the session ends with the error once those that were taken are acknowledged. */
-  stop(error: HeadwaterError): void {
-    this.#stopped = error
-    // Also ends a pending `next`.
-    void this.#chunks.return?.()
-  }
-
-  async #takeFrames(): Promise<void> {
-    const acks = this.#acks
-    void acks.over.then(() => this.#chunks.return?.())
-    const decoder = new FrameDecoder()
-    let reserved = 0
-    try {
-      for (;;) {
-        const chunk = await this.#chunks.next().catch((reason: unknown) => {
-          acks.abandon(reason)
-          return undefined
-        })
-        if (chunk === undefined || this.#isOver) return
-        if (chunk.done) break
-        for (const frame of decoder.decode(chunk.value)) {
-          // Awaited only if need be: a session has many small batches.
-          const input = inputOf(frame)
-          const { inputs, conditions } = isPromise(input) ? await input : input
-          const room = acks.room()
-          if (room !== undefined) await room
-          if (this.#isOver) return
-          acks.add(await this.#session.submit(inputs, conditions))
-        }
-        this.#pendingBodies.acquire(decoder.heldBytes - reserved)
-        reserved = decoder.heldBytes
-      }
-      decoder.end()
-    } finally {
-      this.#pendingBodies.release(reserved)
-    }
-  }
-
-  get #isOver(): boolean {
-    return this.#acks.isOver || this.#stopped !== undefined
-  }
-}
-
-function inputOf(frame: Frame): MaybePromise<AppendInput> {
-  if (frame.kind === 'terminal') {
-    throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
-  }
-  return andThen(messageOf(frame), (message) => decodeAppendInput(message, 'bad_frame'))
+  return streamReply(
+    sessionContentType(request.headerPrefix),
+    new AppendSessionBody(request, session, chunks),
+  )
 }
 
 /** Acks that a client may leave unread, about 2 MiB. */
@@ -175,30 +74,37 @@ const UNREAD_ACKS_MAX = 16_384
  * The response of an append session: the acks in the order of the inputs, then a terminal frame if the
  * session failed. The first failure in the order of the inputs is the one reported.
  */
-class AckFrames implements AsyncIterableIterator<Uint8Array> {
-  /** Resolves when the session has failed, has ended, or was abandoned. */
-  readonly over: Promise<void>
-  readonly #report: (error: unknown) => void
-  #queue: Promise<void> = Promise.resolve()
+class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableSession {
+  readonly #request: ApiRequest
+  readonly #session: AppendSession
+  readonly #chunks: AsyncIterator<Uint8Array, undefined>
+  /** What the client has not read yet. */
   #frames: Uint8Array[] = []
+  /** The inputs whose acks the client has not read yet. */
   #unread = 0
-  #isOver = false
   #isRead = false
+  /** Set when nothing is added to the frames any more. */
+  #isOver = false
   #advisesReconnect = false
+  /** Why no further inputs are taken, although the client may send more. */
+  #failure: unknown
+  /** Why the upload broke off. */
   #abandoned: { readonly reason: unknown } | undefined
-  #resolveOver!: () => void
-  #wakeReader: (() => void) | undefined
-  #wakeWriter: (() => void) | undefined
+  #wakeReader = () => {}
+  #wakeWriter = () => {}
 
-  constructor(report: (error: unknown) => void) {
-    this.#report = report
-    this.over = new Promise((resolve) => {
-      this.#resolveOver = resolve
+  constructor(request: ApiRequest, session: AppendSession, chunks: AsyncIterator<Uint8Array, undefined>) {
+    this.#request = request
+    this.#session = session
+    this.#chunks = chunks
+    session.acks$.subscribe({
+      next: (ack) =>
+        this.#push(encodeMessageFrame(encodeAppendAck(ack), { reconnectAdvised: this.#advisesReconnect })),
+      error: (error: unknown) => this.#end(error),
+      complete: () => this.#end(this.#failure),
     })
-  }
-
-  get isOver(): boolean {
-    return this.#isOver
+    request.settings.drain.add(this)
+    void this.#takeInputs()
   }
 
   /** Makes all further acks advise the client to reconnect. */
@@ -206,61 +112,10 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
     this.#advisesReconnect = true
   }
 
-  add(ticket: AppendTicket): void {
-    this.#unread++
-    this.#enqueue(async () => {
-      try {
-        const ack = encodeAppendAck(await ticket.ack())
-        this.#push(encodeMessageFrame(ack, { reconnectAdvised: this.#advisesReconnect }))
-      } catch (error) {
-        this.#fail(error)
-      }
-    })
-  }
-
-  /**
-   * Ends the response after the acks so far. An error becomes the terminal frame unless an append has failed
-   * before.
-   */
-  end(error?: unknown): void {
-    this.#enqueue(() => {
-      if (error === undefined) this.#finish()
-      else this.#fail(error)
-    })
-  }
-
-  /** Ends the response at once with a terminal frame, without waiting for outstanding acks. */
-  cut(error: unknown): void {
-    this.#fail(error)
-  }
-
-  /** Makes the response fail, so that it cannot be mistaken for a complete one. */
-  abandon(reason: unknown): void {
-    if (this.#isOver) return
-    this.#abandoned = { reason }
-    this.#finish()
-  }
-
-  /**
-   * Resolves when the client may have one more unread ack, or the response has ended. Returns undefined
-   * instead of a promise if no wait is needed. A runtime that has not begun to send the response may be
-   * waiting for the end of the request: to wait for it would be a deadlock, so the session then fails.
-   */
-  room(): Promise<void> | undefined {
-    return this.#unread >= UNREAD_ACKS_MAX && !this.#isOver ? this.#awaitRoom() : undefined
-  }
-
-  async #awaitRoom(): Promise<void> {
-    while (this.#unread >= UNREAD_ACKS_MAX && !this.#isOver) {
-      if (!this.#isRead) {
-        this.end(new HeadwaterError('unavailable', 'too many inputs before the runtime sends the first ack'))
-        await this.over
-        return
-      }
-      await new Promise<void>((resolve) => {
-        this.#wakeWriter = resolve
-      })
-    }
+  /** Takes no further inputs: the session ends with the error once those that were taken are acknowledged. */
+  end(error: HeadwaterError): void {
+    this.#failure ??= error
+    this.#stopReading()
   }
 
   /** All frames that are ready, in one chunk. */
@@ -275,14 +130,14 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
     const frames = this.#frames
     this.#frames = []
     this.#unread -= frames.length
-    this.#wakeWriter?.()
+    this.#wakeWriter()
     return frames.length > 0 ? { done: false, value: concatBytes(frames) } : { done: true, value: undefined }
   }
 
   /** The client has left. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#end()
     this.#frames = []
-    this.#finish()
     return { done: true, value: undefined }
   }
 
@@ -290,28 +145,99 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
     return this
   }
 
-  #enqueue(step: () => void | Promise<void>): void {
-    this.#queue = this.#queue.then(step)
+  /**
+   * Takes inputs until the client has sent everything or has left, or the session has failed. Never rejects.
+   */
+  async #takeInputs(): Promise<void> {
+    try {
+      await this.#submitFrames()
+    } catch (error) {
+      this.#failure ??= error
+    }
+    // Its acks and its failure arrive at the subscription.
+    await this.#session.close().catch(() => {})
+    this.#request.settings.drain.delete(this)
+  }
+
+  async #submitFrames(): Promise<void> {
+    const { pendingBodies } = this.#request.settings
+    const decoder = new FrameDecoder()
+    let reserved = 0
+    try {
+      for (;;) {
+        const chunk = await this.#chunks.next().catch((reason: unknown) => {
+          this.#abandoned = { reason }
+          this.#end()
+        })
+        if (chunk === undefined || this.#isStopped) return
+        if (chunk.done) break
+        for (const frame of decoder.decode(chunk.value)) {
+          // Awaited only if need be: a session has many small batches.
+          const input = inputOf(frame)
+          const { inputs, conditions } = isPromise(input) ? await input : input
+          if (this.#unread >= UNREAD_ACKS_MAX) await this.#room()
+          if (this.#isStopped) return
+          this.#unread++
+          await this.#session.submit(inputs, conditions)
+        }
+        pendingBodies.acquire(decoder.heldBytes - reserved)
+        reserved = decoder.heldBytes
+      }
+      decoder.end()
+    } finally {
+      pendingBodies.release(reserved)
+    }
+  }
+
+  get #isStopped(): boolean {
+    return this.#isOver || this.#failure !== undefined
+  }
+
+  /**
+   * Resolves when the client may have one more unread ack, or the response has ended. A runtime that has not
+   * begun to send the response may be waiting for the end of the request: to wait for it would be a deadlock,
+   * so the session then fails.
+   */
+  async #room(): Promise<void> {
+    while (this.#unread >= UNREAD_ACKS_MAX && !this.#isStopped) {
+      if (!this.#isRead) {
+        throw new HeadwaterError('unavailable', 'too many inputs before the runtime sends the first ack')
+      }
+      await new Promise<void>((resolve) => {
+        this.#wakeWriter = resolve
+      })
+    }
   }
 
   #push(frame: Uint8Array): void {
     if (this.#isOver) return
     this.#frames.push(frame)
-    this.#wakeReader?.()
+    this.#wakeReader()
   }
 
-  #fail(error: unknown): void {
+  /** Ends the response, with a terminal frame if there is an error. */
+  #end(error?: unknown): void {
     if (this.#isOver) return
-    this.#report(error)
-    const { status, text } = errorBody(error)
-    this.#push(encodeTerminalFrame(status, text))
-    this.#finish()
+    if (error !== undefined) {
+      this.#request.report(error)
+      const { status, text } = errorBody(error)
+      this.#push(encodeTerminalFrame(status, text))
+    }
+    this.#isOver = true
+    this.#wakeReader()
+    this.#stopReading()
   }
 
-  #finish(): void {
-    this.#isOver = true
-    this.#resolveOver()
-    this.#wakeReader?.()
-    this.#wakeWriter?.()
+  /** Ends a pending `next` of the upload, and discards its rest. */
+  #stopReading(): void {
+    this.#wakeWriter()
+    void this.#chunks.return?.()
   }
+}
+
+function inputOf(frame: Frame): MaybePromise<AppendInput> {
+  if (frame.kind === 'terminal') {
+    throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
+  }
+  return andThen(messageOf(frame), (message) => decodeAppendInput(message, 'bad_frame'))
 }

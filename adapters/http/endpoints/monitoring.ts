@@ -6,16 +6,17 @@ import { ACCOUNT_METRIC_SETS, BASIN_METRIC_SETS, STREAM_METRIC_SETS } from '../.
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { decodeMetricsQuery } from '../../../src/wire/query.ts'
-import type { OpenSession } from '../open-sessions.ts'
 import { PROMETHEUS_CONTENT_TYPE, prometheusReport, prometheusText } from '../prometheus.ts'
 import { jsonReply, type Reply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
+import { type OpenSession, openSessions } from '../sessions.ts'
 
 /**
  * Replies 200 `OK` if the engine can read its storage, and a line for everything else that an operator should
  * know; or 503 with the reason.
  */
-export const health: Endpoint = async (request, _, owner) => {
+export const health: Endpoint = async (request) => {
+  const { owner } = request
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
   try {
     await owner.checkStorage()
@@ -34,7 +35,7 @@ export const health: Endpoint = async (request, _, owner) => {
 }
 
 /** Reports counts and totals of the process to Prometheus. */
-export const prometheus: Endpoint = async (_request, _hw, owner) => ({
+export const prometheus: Endpoint = async ({ owner }) => ({
   status: 200,
   headers: { 'content-type': PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
   body: prometheusText(prometheusReport(owner.stats(), await owner.counters())),
@@ -78,7 +79,7 @@ const FOLLOWERS_MAX = 1000
 export const followers: Endpoint = async (request) => {
   const query = new URLSearchParams(request.query)
   const [basin, stream] = [query.get('basin'), query.get('stream')]
-  const listed = [...request.sessions]
+  const listed = [...openSessions(request.owner)]
     .map(followerOf)
     .filter((one) => (basin === null || one.basin === basin) && (stream === null || one.stream === stream))
     .sort((a, b) => b.behind - a.behind)

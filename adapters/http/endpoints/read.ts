@@ -27,7 +27,7 @@ import {
 } from '../../../src/wire/sse.ts'
 import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
-import { SessionBody, type SessionEncoding } from '../session-body.ts'
+import { SessionBody, type SessionEncoding } from '../sessions.ts'
 
 /** Reads one batch, or opens a read session by Server-Sent Events or in frames. */
 export const read: Endpoint = async (request, hw) => {

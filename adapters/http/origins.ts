@@ -1,7 +1,7 @@
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { Check } from '../../src/model/validation.ts'
 import type { RequestExchange } from './exchange.ts'
-import type { Reply } from './reply.ts'
+import { type Reply, rejection } from './reply.ts'
 
 /** The origins whose pages may call the handler, besides its own. */
 export type AllowedOrigins = 'any' | readonly string[]
@@ -81,4 +81,45 @@ export function preflightReply(exchange: RequestExchange, allowed: AllowedOrigin
     vary: 'origin, access-control-request-method, access-control-request-headers',
   }
   return { status: 204, headers }
+}
+
+/** `Headers` joins the values of repeated headers. */
+const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')
+/** The longest name that DNS has. */
+const NAME_LENGTH_MAX = 253
+
+/** The options that decide which hosts are served. */
+interface HostRules {
+  readonly auth: 'token' | 'none'
+  readonly allowedHosts: readonly string[] | undefined
+  readonly basinDomains: readonly string[]
+}
+
+/** Returns the name in a `host` header: in lower case, without the port and a final dot. */
+export function hostNameOf(host: string): string {
+  return host.toLowerCase().replace(/\.?(:\d*)?$/, '')
+}
+
+/**
+ * Returns the rejection of a request with several hosts, or to a host that is neither local nor allowed.
+ * Without authentication, a web page could otherwise use a server on the machine of its visitor: it has the
+ * name of its own host resolve to a loopback address (DNS rebinding), and counts as being of the same origin.
+ */
+export function hostRejection(
+  exchange: RequestExchange,
+  { auth, allowedHosts, basinDomains }: HostRules,
+): Reply | undefined {
+  if (exchange.host.includes(',')) return TWO_HOSTS
+  const hosts = allowedHosts ?? (auth === 'none' && exchange.isLoopback ? [] : undefined)
+  if (hosts === undefined) return undefined
+  const name = hostNameOf(exchange.host)
+  // An address is not resolved, and browsers resolve localhost themselves.
+  if (/^(\[.*\]|[\d.]+)$/.test(name) || hosts.includes(name)) return undefined
+  if (['localhost', ...basinDomains].some((domain) => `.${name}`.endsWith(`.${domain}`))) return undefined
+  return rejection(
+    421,
+    'misdirected_request',
+    `this server does not serve the host \`${name.slice(0, NAME_LENGTH_MAX)}\`; ` +
+      'allow it with the option `allowedHosts`, or `--allowed-host` of `headwater serve`',
+  )
 }

@@ -1,9 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { bodyAlreadyRead, type RequestExchange, withChunk } from '../http/exchange.ts'
-import { clientSignal } from './client-watch.ts'
+import { bodyAlreadyRead, type RequestExchange } from '../http/exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
 /**
@@ -71,47 +71,6 @@ export class NodeExchange implements RequestExchange {
     return body === null ? EMPTY_BYTES : plainBytes(body)
   }
 
-  bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined> {
-    const req = this.source
-    return new Promise((resolve, reject) => {
-      if (wasRead(req)) throw bodyAlreadyRead()
-      let body: Uint8Array = EMPTY_BYTES
-      let length = 0
-      const stop = () => {
-        req.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
-        // The rest is discarded. Destroying the request instead would end the connection for later requests.
-        req.resume()
-      }
-      const onData = (chunk: Buffer) => {
-        if (length + chunk.length > limit) {
-          stop()
-          resolve(undefined)
-          return
-        }
-        body = withChunk(body, length, plainBytes(chunk), limit)
-        length += chunk.length
-        try {
-          onProgress?.(length)
-        } catch (error) {
-          stop()
-          reject(error)
-        }
-      }
-      const onClose = () => {
-        stop()
-        reject(this.#brokenOff())
-      }
-      const onEnd = () => {
-        // A reset HTTP/2 stream also emits `end`.
-        if (req.aborted) return onClose()
-        stop()
-        resolve(body.subarray(0, length))
-      }
-      req.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
-      if (req.destroyed) onClose()
-    })
-  }
-
   chunks(): AsyncIterableIterator<Uint8Array> {
     if (wasRead(this.source)) throw bodyAlreadyRead()
     return new BodyChunks(this.source, () => this.#brokenOff())
@@ -121,6 +80,27 @@ export class NodeExchange implements RequestExchange {
   #brokenOff(): unknown {
     return this.signal.aborted ? this.signal.reason : new Error('the request body is truncated')
   }
+}
+
+/**
+ * Returns a signal that aborts when the client leaves before it has the whole response: by a reset, or the
+ * end of its connection.
+ */
+function clientSignal(req: NodeRequest, res: NodeResponse): AbortSignal {
+  const controller = new AbortController()
+  const stream = http2StreamOf(res)
+  const outlet = stream ?? (res as ServerResponse)
+  const leave = () => {
+    if (outlet.writableFinished) return
+    controller.abort(new DOMException('The client closed the connection', 'AbortError'))
+  }
+  outlet.once('close', leave)
+  // A stream that is reset while it has much to send emits no `close` yet, nor does a pipelined response that
+  // waits for its turn when its connection is lost.
+  const emitter: EventEmitter = stream ?? req
+  emitter.once('aborted', leave)
+  if (outlet.destroyed || req.socket.destroyed) leave()
+  return controller.signal
 }
 
 const DONE = { done: true, value: undefined } as const
@@ -237,14 +217,9 @@ function authorityOf(req: NodeRequest): string {
     }
     return authority
   }
-  const { rawHeaders } = req
-  let hosts = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1) {
-      throw invalidHost(': the request has more than one')
-    }
-  }
+  const isHost = (text: string, index: number) =>
+    index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host'
+  if (req.rawHeaders.filter(isHost).length > 1) throw invalidHost(': the request has more than one')
   return host || 'localhost'
 }
 

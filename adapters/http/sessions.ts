@@ -1,11 +1,32 @@
-import type { ReadCursor, ReadEvent } from '../../src/index.ts'
+import type { Engine, ReadCursor, ReadEvent } from '../../src/index.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/errors.ts'
-import type { OpenSession } from './open-sessions.ts'
+import type { RequestExchange } from './exchange.ts'
 import type { ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
 import type { DrainableSession } from './session-drain.ts'
+
+/** A read session that is open. */
+export interface OpenSession {
+  /** @internal */
+  readonly cursor: ReadCursor
+  readonly exchange: RequestExchange
+  readonly protocol: 'events' | 'frames' | 'durable-streams'
+  /** The time at which it was opened, in milliseconds since the Unix epoch. */
+  readonly openedAt: number
+}
+
+const sessionsOf = new WeakMap<Engine, Set<OpenSession>>()
+
+/** The open sessions of all handlers of an engine, whatever their protocol, the oldest first. */
+export function openSessions(owner: Engine): Set<OpenSession> {
+  const known = sessionsOf.get(owner)
+  if (known !== undefined) return known
+  const sessions = new Set<OpenSession>()
+  sessionsOf.set(owner, sessions)
+  return sessions
+}
 
 /** How the events of a read session are written. */
 export interface SessionEncoding {
@@ -54,7 +75,7 @@ export class SessionBody
     if (cursor === undefined) return
     request.settings.drain.add(this)
     this.#listed = { cursor, exchange: request.exchange, protocol, openedAt: Date.now() }
-    request.sessions.add(this.#listed)
+    openSessions(request.owner).add(this.#listed)
   }
 
   set onEvicted(callback: () => void) {
@@ -113,7 +134,7 @@ export class SessionBody
     this.#isOver = true
     this.#request.settings.drain.delete(this)
     this.#encoding.close?.()
-    if (this.#listed !== undefined) this.#request.sessions.delete(this.#listed)
+    if (this.#listed !== undefined) openSessions(this.#request.owner).delete(this.#listed)
     this.#cursor?.close()
   }
 }

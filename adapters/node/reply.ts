@@ -1,0 +1,164 @@
+import { ServerResponse } from 'node:http'
+import { constants } from 'node:http2'
+import type { Writable } from 'node:stream'
+import { onAbort } from '../../src/runtime/abort.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import type { RequestExchange } from '../http/exchange.ts'
+import type { Reply, ReplyStream } from '../http/reply.ts'
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
+
+/** Opens the memory of a response that is not sent yet; `end` drops it. Undefined without an engine. */
+export type OpenShare = (end: () => void) => { resize(bytes: number): void; close(): void } | undefined
+
+/** Responses from this size on are counted in `limits.readBufferBytes` until they are sent. */
+const COUNTED_BYTES_MIN = 65_536
+
+/**
+ * Sends a reply. Resolves when its last chunk is written, or its client has left. Rejects with the failure of
+ * an iterable body, and if the headers cannot be sent.
+ */
+export async function writeReply(
+  exchange: Pick<RequestExchange, 'method' | 'signal'>,
+  response: NodeResponse,
+  reply: Reply,
+  openShare?: OpenShare,
+): Promise<void> {
+  const { status, headers, body = '' } = reply
+  // Both kinds of responses have the methods used here; only their overloads differ.
+  const res = response as ServerResponse
+  if (typeof body === 'object' && !(body instanceof Uint8Array)) {
+    await writeStream(body, res, exchange.signal, () => {
+      res.writeHead(status, headers)
+      // Node would keep the headers until the first chunk.
+      res.flushHeaders()
+    })
+    return
+  }
+  if (isClosed(res)) return
+  const isBodiless = exchange.method === 'HEAD' || status === 204 || status === 304
+  const length = Buffer.byteLength(body)
+  if (openShare !== undefined && length >= COUNTED_BYTES_MIN) {
+    const share = openShare(() => abortResponse(res))
+    share?.resize(length)
+    res.once('close', () => share?.close())
+  }
+  res.writeHead(status, isBodiless ? headers : { ...headers, 'content-length': length })
+  res.end(body)
+}
+
+/** Writes the chunks of a body at the pace of the client. Its `return` is called when the client leaves. */
+async function writeStream(
+  body: ReplyStream,
+  res: ServerResponse,
+  left: AbortSignal,
+  writeHead: () => void,
+): Promise<void> {
+  const chunks = body[Symbol.asyncIterator]()
+  let hasLeft = false
+  const leave = () => {
+    hasLeft = true
+    // Also ends a pending `next`.
+    void chunks.return?.().catch(() => {})
+  }
+  const stopWatching = onAbort(left, () => {
+    leave()
+    // Node keeps a stream that its client has reset while much is left to send.
+    abortResponse(res)
+  })
+  body.onEvicted = () => {
+    // Otherwise the body reports the reason to its client.
+    if (outletOf(res).writableNeedDrain) abortResponse(res)
+  }
+  /** Returns whether there is more. Nothing refers to a chunk while the next one is waited for. */
+  const write = ({ done, value }: IteratorResult<Uint8Array>): MaybePromise<boolean> => {
+    if (hasLeft || isClosed(res)) return false
+    if (done) {
+      res.end()
+      return false
+    }
+    if (writeChunk(res, value)) return true
+    return new Promise((resolve) => outletOf(res).once('drain', () => resolve(true)))
+  }
+  try {
+    if (hasLeft || isClosed(res)) return
+    writeHead()
+    while (await write(await chunks.next())) {}
+  } finally {
+    stopWatching()
+    leave()
+  }
+}
+
+/** Returns the stream that a response is written to, which reports when it has drained. */
+function outletOf(res: ServerResponse): Writable {
+  return http2StreamOf(res) ?? res.socket ?? res
+}
+
+/** Larger chunks are not worth a copy. */
+const COPIED_BYTES_MAX = 16_384
+
+/** The followers of a stream send the same chunks one after the other. */
+const encodedChunks = new WeakMap<Uint8Array, Buffer>()
+
+/**
+ * Writes a small chunk of an HTTP/1.1 response with one write of its socket. Node's `write` makes four, which
+ * cost a quarter of everything that is done for an event; it is used if a framework has replaced it.
+ */
+function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
+  const { socket } = res
+  const isPlain = res.chunkedEncoding && res.write === ServerResponse.prototype.write
+  // A pipelined response has no socket before its turn.
+  if (!isPlain || socket === null || chunk.length === 0 || chunk.length > COPIED_BYTES_MAX) {
+    return res.write(chunk)
+  }
+  let encoded = encodedChunks.get(chunk)
+  if (encoded === undefined) {
+    const size = `${chunk.length.toString(16)}\r\n`
+    encoded = Buffer.concat([Buffer.from(size), chunk, Buffer.from('\r\n')])
+    encodedChunks.set(chunk, encoded)
+  }
+  return socket.write(encoded)
+}
+
+/**
+ * Whether the connection is lost. Over HTTP/2 the stream itself learns that a turn later; if it is written to
+ * in between, Node may write empty frames to the lost connection forever.
+ */
+function isClosed(res: NodeResponse): boolean {
+  const stream = http2StreamOf(res)
+  if (stream === undefined) return res.req.socket.destroyed
+  const { session } = stream
+  return stream.destroyed || session === undefined || session.destroyed || session.socket.destroyed
+}
+
+/**
+ * Drops the connection (HTTP/1.1) or resets the stream (HTTP/2), so that the response cannot be mistaken for
+ * a complete one.
+ */
+export function abortResponse(res: NodeResponse): void {
+  const stream = http2StreamOf(res)
+  if (stream === undefined) res.destroy()
+  // Frameworks log errors of a response, and a stream that the client has reset is not an error.
+  else if (stream.aborted) stream.destroy()
+  // Without an error, Node ends the stream cleanly. Only the code of the reset depends on it.
+  else stream.destroy(new Error('the response was aborted'))
+}
+
+/**
+ * Reads and discards the rest of an upload after its response, and cuts off an upload that does not end in
+ * time. Cutting it off at once could cost the client the response: data that arrives on a closed connection
+ * makes the kernel reset it, and an HTTP/2 client may drop unread data when its stream is reset.
+ */
+export function discardUpload(req: NodeRequest, res: NodeResponse, lingerMs: number): void {
+  const stream = http2StreamOf(res)
+  const isUploaded = () => (stream === undefined ? req.complete : stream.endAfterHeaders || req.readableEnded)
+  if (isUploaded()) return
+  const outlet = stream ?? res
+  outlet.once('finish', () => {
+    if (isUploaded()) return
+    const cutOff = () => (stream ? stream.close(constants.NGHTTP2_NO_ERROR) : req.socket.destroy())
+    const timer = setTimeout(cutOff, lingerMs)
+    req.once('close', () => clearTimeout(timer))
+    req.resume()
+  })
+}
