@@ -43,6 +43,17 @@ describe('a response that the protocol does not allow', () => {
     expect(requests).toHaveLength(1)
   })
 
+  it.each([['text'], [7], { default_stream_config: 'large' }])(
+    'does not prove that a basin with a short name exists: %j',
+    async (value) => {
+      const { hw } = await connectTo(() => json(value))
+      expect(await failureOf(hw.createBasin('short'))).toMatchObject({
+        code: 'other',
+        message: expect.stringMatching(/^unexpected response from the server: /),
+      })
+    },
+  )
+
   it.each<[string, number, ResponseInit]>([
     ['a page of a captive portal', 200, { headers: { 'content-type': 'text/html' } }],
     ['text', 200, {}],
