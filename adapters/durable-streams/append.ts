@@ -7,9 +7,8 @@ import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { assertContentType, isSameType } from './content.ts'
-import { DurableStreamsError } from './durable-streams-error.ts'
+import { DurableStreamsError, headerIntegerOf, isClosing, offsetOf } from './headers.ts'
 import { recordsOfMessage } from './messages.ts'
-import { offsetOf } from './offsets.ts'
 import { type DescribedStream, describedStream, stateForAppend } from './state.ts'
 
 /** Appends a body: one record, or the messages of a JSON stream. Closes the stream if the request says so. */
@@ -45,20 +44,6 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
 /** Reads the body of a request: its errors become 400, and 413 if it is too long. */
 export function bodyOf(request: ApiRequest): MaybePromise<Uint8Array> {
   return wholeBody(request, 'bad_proto')
-}
-
-const INTEGER = /^(0|[1-9]\d{0,15})$/
-
-/** Parses a header that is an integer, in decimal digits without leading zeros. Throws 400. */
-export function headerIntegerOf(text: string, name: string): number {
-  const value = INTEGER.test(text) ? Number(text) : Number.NaN
-  if (Number.isSafeInteger(value)) return value
-  throw new DurableStreamsError(400, `\`${name}\` must be an integer from 0 to 2^53 - 1`)
-}
-
-/** Whether a request closes its stream. */
-export function isClosing(exchange: RequestExchange): boolean {
-  return exchange.header('stream-closed')?.trim().toLowerCase() === 'true'
 }
 
 function headersOf(next: number, closes: boolean): Record<string, string> {

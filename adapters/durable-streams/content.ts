@@ -3,7 +3,7 @@ import { encodeBase64 } from '../../src/model/base64.ts'
 import { concatBytes, lossyTextOf, textOf } from '../../src/model/bytes.ts'
 import { LARGE_APPEND_RECORDS_MAX } from '../../src/model/limits.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
-import { DurableStreamsError } from './durable-streams-error.ts'
+import { DurableStreamsError } from './headers.ts'
 import { messagesOf } from './messages.ts'
 
 /** The content type of streams without one, such as those created over the wire protocol. */

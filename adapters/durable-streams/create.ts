@@ -1,4 +1,10 @@
-import type { Engine, EngineStream, SequencedRecord, StreamDescription } from '../../src/index.ts'
+import type {
+  Engine,
+  EngineStream,
+  RecordInput,
+  SequencedRecord,
+  StreamDescription,
+} from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
 import { closeRecord } from '../../src/model/record.ts'
@@ -6,12 +12,10 @@ import { timeOf } from '../../src/wire/json.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
-import { bodyOf, headerIntegerOf, isClosing } from './append.ts'
+import { bodyOf } from './append.ts'
 import { assertContentType, contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
-import { DurableStreamsError } from './durable-streams-error.ts'
-import { messageRecords, openParts } from './messages.ts'
-import { parseOffset } from './offsets.ts'
-import { streamInPath } from './paths.ts'
+import { DurableStreamsError, headerIntegerOf, isClosing, parseOffset } from './headers.ts'
+import { messageRecords, openParts, recordsOfMessage } from './messages.ts'
 import {
   type DescribedStream,
   describedStream,
@@ -23,13 +27,16 @@ import {
 /** How often a creation is tried while other requests create and delete the stream. */
 const ATTEMPTS_MAX = 5
 
+/** Returns the name of the stream with a path, still percent-encoded; undefined if it is none of a stream. */
+type StreamInPath = (path: string) => string | undefined
+
 /** Creates a stream, or confirms that it exists with the requested properties. */
-export async function create(request: ApiRequest, hw: Engine, owner: Engine, root: string): Promise<Reply> {
+export async function create(request: ApiRequest, hw: Engine, streamInPath: StreamInPath): Promise<Reply> {
   const { exchange } = request
   const wanted = parseCreateRequest(exchange)
   const stream = request.streamOf(hw)
   const body = await bodyOf(request)
-  const source = wanted.fork && (await sourceOf(request, wanted, hw, root))
+  const source = wanted.fork && (await sourceOf(request, wanted, hw, streamInPath))
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
     const existing = await stateIfExists(stream, ['create-stream'])
     if (existing !== undefined) return confirmExisting(existing, wanted, source)
@@ -37,7 +44,7 @@ export async function create(request: ApiRequest, hw: Engine, owner: Engine, roo
       return await createStream(request, hw, stream, wanted, source, body)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      if (error.code === 'basin_not_found') await createBasin(owner, request)
+      if (error.code === 'basin_not_found') await createBasin(request)
       else if (error.code !== 'resource_already_exists') throw error
     }
   }
@@ -55,9 +62,9 @@ async function sourceOf(
   { basin, encryptionKey }: ApiRequest,
   { fork, contentType }: CreateRequest,
   hw: Engine,
-  root: string,
+  streamInPath: StreamInPath,
 ): Promise<Source> {
-  const name = streamNameOf(fork!.path, root)
+  const name = streamNameOf(fork!.path, streamInPath)
   const stream = hw.basin(basin, { autoCreate: false }).stream(name, { encryptionKey })
   const state = await describedStream(stream, ['read'])
   if (contentType !== undefined && !isSameType(contentType, state.contentType)) {
@@ -66,8 +73,8 @@ async function sourceOf(
   return { name, stream, state }
 }
 
-function streamNameOf(path: string, root: string): string {
-  const encoded = streamInPath(path, root)
+function streamNameOf(path: string, streamInPath: StreamInPath): string {
+  const encoded = streamInPath(path)
   let name: string | undefined
   try {
     name = encoded === undefined ? undefined : decodeURIComponent(encoded)
@@ -75,7 +82,7 @@ function streamNameOf(path: string, root: string): string {
     name = undefined
   }
   if (name !== undefined && streamNameProblem(name) === undefined) return name
-  throw new DurableStreamsError(400, `\`stream-forked-from\` must be the path of a stream below ${root}/`)
+  throw new DurableStreamsError(400, `\`stream-forked-from\` must be the path of a stream of this server`)
 }
 
 /** Identifies the fork that a request asks for. */
@@ -122,7 +129,7 @@ async function createStream(
   const point = source && (await forkPoint(source.stream, source.state, wanted.fork!))
   const content = recordsOf(contentType, point, body)
   const records = wanted.isClosed ? [...content, closeRecord()] : content
-  await hw.basin(basin, { autoCreate: false }).createStream(
+  await hw.basin(basin, { autoCreate: false }).createLargeStream(
     name,
     {},
     {
@@ -154,13 +161,14 @@ function recordsOf(
   contentType: string,
   point: ForkPoint | undefined,
   body: Uint8Array,
-): readonly (Uint8Array | string)[] {
-  const own = body.length === 0 ? [] : contentOf(contentType).messagesOf(body)
+): readonly RecordInput[] {
+  const messages = body.length === 0 ? [] : contentOf(contentType).messagesOf(body)
+  const own = messages.flatMap(recordsOfMessage)
   return point?.part === undefined ? own : [point.part, ...own]
 }
 
 /** Creates the basin without a permission of the caller: the operator has configured its name. */
-async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Promise<void> {
+async function createBasin({ owner, basin, settings }: ApiRequest): Promise<void> {
   try {
     await owner.onConnection(settings.connection, settings.retention).createBasin(basin)
   } catch (error) {

@@ -1,15 +1,10 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
-import {
-  BATCH_METERED_BYTES_MAX,
-  BATCH_RECORDS_MAX,
-  LARGE_APPEND_RECORDS_MAX,
-} from '../../src/model/limits.ts'
+import { LARGE_APPEND_RECORDS_MAX } from '../../src/model/limits.ts'
 import { errorBody } from '../../src/wire/errors.ts'
 import { BODY_LENGTH } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
-import { DurableStreamsError } from './durable-streams-error.ts'
+import { DurableStreamsError, offsetOf } from './headers.ts'
 import { APPEND_BYTES_MAX } from './messages.ts'
-import { offsetOf } from './offsets.ts'
 
 const CODES: Readonly<Record<number, string>> = {
   400: 'bad_request',
@@ -23,9 +18,8 @@ const CODES: Readonly<Record<number, string>> = {
 const TOO_LARGE = JSON.stringify({
   code: CODES[413],
   message:
-    `a POST has at most ${LARGE_APPEND_RECORDS_MAX} messages and ${APPEND_BYTES_MAX} bytes, ` +
-    `and a PUT ${BATCH_RECORDS_MAX} messages and ${BATCH_METERED_BYTES_MAX} bytes, ` +
-    'where each message counts 8 bytes more; divide it into several',
+    `a request has at most ${LARGE_APPEND_RECORDS_MAX} messages and ${APPEND_BYTES_MAX} bytes, ` +
+    "and no more than the server's memory for appends; divide it into several",
 })
 
 /**

@@ -2,11 +2,11 @@ import type { ReadBatch, ReadCursor, ReadEvent, SequencedRecord } from '../../sr
 import { utf8 } from '../../src/model/bytes.ts'
 import { type Reply, streamReply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
-import { SessionBody, type SessionEncoding } from '../http/session-body.ts'
+import { SessionBody, type SessionEncoding } from '../http/sessions.ts'
 import type { Content } from './content.ts'
+import { offsetOf } from './headers.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { openParts } from './messages.ts'
-import { offsetOf } from './offsets.ts'
 import { assertAvailable, goneError, type ReadPosition } from './state.ts'
 
 interface EventOptions {

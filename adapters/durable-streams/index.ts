@@ -1,10 +1,9 @@
 import type { Engine } from '../../src/index.ts'
 import { fetchHandler } from '../http/fetch-bridge.ts'
-import { assertOpens, LazyHttpCore, openOnce } from '../http/lazy-core.ts'
+import { assertOpens, openOnce } from '../http/open-once.ts'
 import { answerFetchEvents, scopePath } from '../http/service-worker.ts'
 import { durableStreamsCore } from './core.ts'
 import { type DurableStreamsOptions, durableStreamsSettings } from './options.ts'
-import { streamRouter } from './paths.ts'
 
 export type { DurableStreamsOptions } from './options.ts'
 
@@ -26,12 +25,8 @@ export function createDurableStreamsHandler(
   hw: Engine | (() => Promise<Engine>),
   options: DurableStreamsOptions,
 ): (request: Request) => Promise<Response> {
-  const settings = durableStreamsSettings(options)
-  if (typeof hw !== 'function') return fetchHandler(durableStreamsCore(hw, settings))
-  const router = streamRouter(settings.basin, settings.root, undefined)
-  return fetchHandler(
-    new LazyHttpCore(openOnce(hw), settings.http, router, (engine) => durableStreamsCore(engine, settings)),
-  )
+  const engine = typeof hw === 'function' ? openOnce(hw) : hw
+  return fetchHandler(durableStreamsCore(engine, durableStreamsSettings(options)))
 }
 
 /**
@@ -49,8 +44,6 @@ export function createDurableStreamsHandler(
 export function serveDurableStreams(openEngine: () => Promise<Engine>, options: DurableStreamsOptions): void {
   assertOpens(openEngine, 'serveDurableStreams')
   const mounted = { ...options, prefix: options?.prefix ?? scopePath() }
-  const { http, basin, root } = durableStreamsSettings(mounted)
-  const router = streamRouter(basin, root, undefined)
-  const serves = (path: string) => router.match(path, http.prefix) !== undefined
-  answerFetchEvents(serves, createDurableStreamsHandler(openEngine, mounted))
+  const core = durableStreamsCore(openOnce(openEngine), durableStreamsSettings(mounted))
+  answerFetchEvents((path) => core.serves(path), fetchHandler(core))
 }

@@ -75,14 +75,11 @@ export function openParts(records: readonly SequencedRecord[]): number {
 
 /**
  * The records of each message. Another protocol can append records that claim to be parts: those that do not
- * form a whole message are messages of their own, so that they take no record after them along. A message
- * whose first parts were trimmed is left out, because a piece of it could pass for another message.
+ * form a whole message are messages of their own, so that they take no record after them along.
  */
 export function messageRecords(records: readonly SequencedRecord[]): readonly (readonly SequencedRecord[])[] {
   const messages: (readonly SequencedRecord[])[] = []
-  const [first] = records
-  const isTrimmed = first !== undefined && (partOf(first)?.number ?? 1) > 1
-  for (let start = isTrimmed ? 1 + continuations(records, 0) : 0; start < records.length; ) {
+  for (let start = 0; start < records.length; ) {
     const part = partOf(records[start]!)
     const isWhole = part?.number === 1 && continuations(records, start) === part.count - 1
     const end = start + (isWhole ? part.count : 1)

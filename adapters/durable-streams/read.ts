@@ -4,11 +4,10 @@ import { RECORD_METERED_BYTES_MAX } from '../../src/model/limits.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { contentHeaders } from './content.ts'
-import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
+import { cursorsOf, DurableStreamsError, offsetOf, parseStart, type StartOffset } from './headers.ts'
 import { HeldBody, HeldBytes } from './held-bytes.ts'
 import { isContinuation, missingParts } from './messages.ts'
-import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
 import type { DurableStreamsSettings } from './options.ts'
 import {
   type DescribedStream,
@@ -253,25 +252,4 @@ async function longPoll(
     }
     seqNum = next
   }
-}
-
-/** The intervals of cursors begin on 9 October 2024, 00:00 UTC, as the protocol says. */
-const EPOCH_MS = Date.UTC(2024, 9, 9)
-const INTERVAL_MS = 20_000
-/** The most intervals by which a repeated cursor is advanced: an hour. */
-const JITTER_MAX = 180
-
-/**
- * Returns a function that generates the cursors of one response. A cursor is the number of the current
- * interval, so that the requests of many clients have the same URL. It is greater than the cursor that the
- * client sent, so that a cache does not return the same response forever. `random` is in [0, 1).
- */
-export function cursorsOf(sent: string | null, now: number, random: () => number): (now: number) => string {
-  const known = sent !== null && /^\d{1,15}$/.test(sent) ? Number(sent) : -1
-  const least = known < intervalOf(now) ? 0 : known + 1 + Math.floor(random() * JITTER_MAX)
-  return (at) => String(Math.max(intervalOf(at), least))
-}
-
-function intervalOf(now: number): number {
-  return Math.max(0, Math.floor((now - EPOCH_MS) / INTERVAL_MS))
 }

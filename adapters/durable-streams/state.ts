@@ -2,8 +2,7 @@ import type { EngineStream, Operation, StreamDescription } from '../../src/index
 import { isStreamMissing } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
-import { DurableStreamsError } from './durable-streams-error.ts'
-import { offsetOf, type StartOffset } from './offsets.ts'
+import { DurableStreamsError, offsetOf, type StartOffset } from './headers.ts'
 
 /** A stream as the protocol sees it. */
 export interface DescribedStream extends StreamDescription {

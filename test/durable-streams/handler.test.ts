@@ -150,28 +150,29 @@ describe('stored content', () => {
 })
 
 describe('limits', () => {
-  it('reject the first body of a stream that no batch can hold with 413, and create nothing', async () => {
-    const { call } = await startService()
-    const headers = { 'content-type': 'application/octet-stream' }
-    for (const bytes of [1_048_569, 3 * 1_048_576]) {
-      const response = await call('PUT', 's', { headers, body: new Uint8Array(bytes) })
-      expect([bytes, response.status]).toEqual([bytes, 413])
-      expect(await response.json()).toEqual({
-        code: 'too_large',
-        message:
-          'a POST has at most 16000 messages and 16777216 bytes, and a PUT 1000 messages and 1048576 bytes, ' +
-          'where each message counts 8 bytes more; divide it into several',
-      })
-    }
-    expect((await call('PUT', 's', { headers, body: new Uint8Array(1_048_568) })).status).toBe(201)
-    await call('PUT', 'j', { headers: JSON_TYPE })
-    const messages = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index))
-    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(16_001) })).status).toBe(413)
-    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(2_500) })).status).toBe(204)
-    expect(await (await call('GET', 'j')).json()).toHaveLength(1_000)
-    expect((await call('PUT', 'k', { headers: JSON_TYPE, body: messages(1_001) })).status).toBe(413)
-    expect((await call('HEAD', 'k')).status).toBe(404)
-  })
+  it.each(['PUT', 'POST'])(
+    'reject a %s that is too large with 413, and store nothing of it',
+    async (method) => {
+      const { call } = await startService()
+      const messages = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index))
+      const send = (count: number) => call(method, 's', { headers: JSON_TYPE, body: messages(count) })
+      if (method === 'POST') await call('PUT', 's', { headers: JSON_TYPE })
+      const response = await send(16_001)
+      expect([response.status, await response.json()]).toEqual([
+        413,
+        {
+          code: 'too_large',
+          message:
+            "a request has at most 16000 messages and 16777216 bytes, and no more than the server's memory for " +
+            'appends; divide it into several',
+        },
+      ])
+      expect((await call('HEAD', 's')).status).toBe(method === 'PUT' ? 404 : 200)
+      expect((await send(2_500)).status).toBe(method === 'PUT' ? 201 : 204)
+      expect(await (await call('GET', 's')).json()).toHaveLength(1_000)
+      expect((await call('HEAD', 's')).headers.get('stream-next-offset')).toContain('2500_')
+    },
+  )
 
   it('return long streams in parts that caches may keep, up to the tail', async () => {
     const { call } = await startService()

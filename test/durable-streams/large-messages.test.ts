@@ -136,8 +136,29 @@ describe('an append', () => {
     await call('PUT', 's', { headers: BYTES })
     const bodies = [2.5 * MIB, 1.5 * MIB].map((bytes) => new Uint8Array(bytes))
     const statuses = []
-    for (const body of bodies) statuses.push((await call('POST', 's', { headers: BYTES, body })).status)
-    expect(statuses).toEqual([413, 204])
+    for (const body of bodies) {
+      for (const [method, name] of [
+        ['PUT', 'new'],
+        ['POST', 's'],
+      ] as const) {
+        statuses.push((await call(method, name, { headers: BYTES, body })).status)
+      }
+    }
+    expect(statuses).toEqual([413, 413, 201, 204])
+  })
+
+  it.each(TYPES)('that creates a stream of %s may have as much as any other', async (type, encode) => {
+    const { call } = await startService()
+    const headers = { 'content-type': type }
+    const text = textOf(3 * MIB)
+    const body = encode(text)
+    const created = await call('PUT', 's', { headers, body })
+    expect(created.status).toBe(201)
+    expect((await pagesOf(call, type)).join('') === text).toBe(true)
+    const head = await call('HEAD', 's')
+    expect(head.headers.get('stream-next-offset')).toBe(created.headers.get('stream-next-offset'))
+    const tooLong = await call('PUT', 'other', { headers, body: new Uint8Array(APPEND_BYTES_MAX + 1) })
+    expect([tooLong.status, (await call('HEAD', 'other')).status]).toEqual([413, 404])
   })
 
   it('that is refused stores none of its records', async () => {
@@ -316,14 +337,33 @@ describe('a record that another protocol calls a part of a message', () => {
     expect(await events).toEqual(['abcd', 'e'])
   })
 
-  it('is left out of a JSON stream if the beginning of its message was trimmed', async () => {
+  it.each([
+    ['alone', ['2/3']],
+    ['with the next one', ['2/3', '3/3']],
+    ['before a whole message', ['2/2', '1/2', '2/2']],
+  ])('is a message of its own where a response begins: %s', async (_, parts) => {
+    const { hw, call } = await startService()
+    const headers = { 'content-type': 'application/json' }
+    const created = await call('PUT', 's', { headers, body: '["first"]' })
+    const stream = hw.basin(BASIN).stream('s')
+    await stream.append(parts.map((part, index) => recordOf(part, String(index + 1))))
+    const messages = parts.length === 3 ? [1, 23] : parts.map((_, index) => index + 1)
+    const offset = created.headers.get('stream-next-offset')
+    expect(await (await call('GET', `s?offset=${offset}`)).json()).toEqual(messages)
+    const following = dataEvents(await call('GET', `s?offset=${offset}&live=sse`), 1)
+    expect(JSON.parse((await following)[0]!)).toEqual(messages)
+    await stream.trim(1)
+    expect(await (await call('GET', 's')).json()).toEqual(messages)
+  })
+
+  it('is a message of its own if the beginning of its message was trimmed', async () => {
     const { hw, call } = await startService()
     const headers = { 'content-type': 'application/json' }
     await call('PUT', 's', { headers })
-    await call('POST', 's', { headers, body: `[${JSON.stringify('x'.repeat(1.5 * MIB))},2]` })
-    const stream = hw.basin(BASIN).stream('s')
-    await stream.trim(1)
-    await stream.append('3')
-    expect(await (await call('GET', 's')).json()).toEqual([2, 3])
+    const text = 'x'.repeat(1.5 * MIB)
+    await call('POST', 's', { headers, body: `["${text}",2]` })
+    await hw.basin(BASIN).stream('s').trim(1)
+    const messages = (await (await call('GET', 's')).json()) as unknown[]
+    expect([messages.length, `"${text}"`.endsWith(String(messages[0])), messages[1]]).toEqual([2, true, 2])
   })
 })

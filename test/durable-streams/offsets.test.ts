@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { offsetOf, parseOffset, parseStart } from '../../adapters/durable-streams/offsets.ts'
-import { cursorsOf } from '../../adapters/durable-streams/read.ts'
+import { cursorsOf, offsetOf, parseOffset, parseStart } from '../../adapters/durable-streams/headers.ts'
 
 describe('offsets', () => {
   it('sort as text in the order of their sequence numbers', () => {

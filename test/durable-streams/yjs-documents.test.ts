@@ -11,7 +11,7 @@ import { BASIN } from './support.ts'
 
 const patiently = { timeout: 60_000, interval: 20 }
 
-it('a document of several MiB is edited, compacted to a snapshot, and loaded by another editor', async () => {
+it('a document of several MiB is compacted twice, and edited by two editors before and after', async () => {
   const hw = await open({ storage: testStorage() })
   onTestFinished(() => hw.close())
   const server = await serve(hw, { auth: 'none', durableStreams: { basin: BASIN } })
@@ -28,19 +28,34 @@ it('a document of several MiB is edited, compacted to a snapshot, and loaded by 
     return { provider, text: doc.getText('text') }
   }
   const first = await edit()
-  const follower = await edit()
-  const content = Array.from({ length: 250_000 }, (_, index) => `${index} `).join('')
-  first.text.insert(0, content)
-  await first.provider.flush()
-  await vi.waitFor(() => expect(follower.text.length).toBe(content.length), patiently)
-  const snapshot = () => fetch(`${baseUrl}/docs/large?offset=snapshot`, { redirect: 'manual' })
-  await vi.waitFor(async () => {
-    const location = (await snapshot()).headers.get('location')
-    expect(location).toMatch(/_snapshot$/)
-  }, patiently)
-  first.text.insert(content.length, 'end')
-  await first.provider.flush()
+  const second = await edit()
+  const snapshot = async () => {
+    const response = await fetch(`${baseUrl}/docs/large?offset=snapshot`, { redirect: 'manual' })
+    return response.headers.get('location') ?? ''
+  }
+  let expected = ''
+  const write = async (editor: typeof first, text: string) => {
+    editor.text.insert(editor.text.length, text)
+    await editor.provider.flush()
+    expected += text
+    for (const other of [first, second]) {
+      await vi.waitFor(() => expect(other.text.length).toBe(expected.length), patiently)
+    }
+  }
+  let compacted = ''
+  for (const round of ['first', 'second']) {
+    await write(first, Array.from({ length: 250_000 }, (_, index) => `${index} `).join(''))
+    await write(second, `${round} round`)
+    await vi.waitFor(async () => {
+      const location = await snapshot()
+      expect(location).toMatch(/_snapshot$/)
+      expect(location).not.toBe(compacted)
+    }, patiently)
+    compacted = await snapshot()
+    await write(second, 'by the second')
+    await write(first, 'by the first')
+  }
   const late = await edit()
-  await vi.waitFor(() => expect(late.text.length).toBe(content.length + 3), patiently)
-  expect(late.text.toString() === `${content}end`).toBe(true)
+  await vi.waitFor(() => expect(late.text.length).toBe(expected.length), patiently)
+  for (const { text } of [first, second, late]) expect(text.toString() === expected).toBe(true)
 })

@@ -1,6 +1,11 @@
 import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../api/basin.ts'
 import { type CallOptions, STREAM_OPTIONS, type StreamOptions } from '../../api/call-options.ts'
-import { appendBatch } from '../../model/append-input.ts'
+import {
+  type AppendBatch,
+  appendBatch,
+  largeAppendBatch,
+  type RecordInput,
+} from '../../model/append-input.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
 import { RedactedKey } from '../../model/encryption-key.ts'
 import {
@@ -44,18 +49,41 @@ export class EngineBasin extends Basin {
     return new EngineStream(this.#services, this.#caller, this.#ref(name), this.#autoCreate, options)
   }
 
-  override async createStream(
+  override createStream(
     name: string,
     config: StreamConfigInput = {},
     options: CreateStreamOptions = {},
+  ): Promise<Provisioned<StreamInfo>> {
+    return this.#createStream(name, config, options, appendBatch)
+  }
+
+  /**
+   * @internal Creates a stream whose first records may exceed the limits of a batch
+   * (`LARGE_APPEND_BYTES_MAX`), for other protocols.
+   */
+  createLargeStream(
+    name: string,
+    config: StreamConfigInput,
+    options: CreateStreamOptions,
+  ): Promise<Provisioned<StreamInfo>> {
+    return this.#createStream(name, config, options, largeAppendBatch)
+  }
+
+  async #createStream(
+    name: string,
+    config: StreamConfigInput,
+    options: CreateStreamOptions,
+    batchOf: (records: readonly RecordInput[]) => AppendBatch,
   ): Promise<Provisioned<StreamInfo>> {
     assertMembers(options, CREATE_STREAM_OPTIONS, 'options')
     const { records, encryptionKey, signal, requestToken, metadata, expiry, fork } = options
     const ref = this.#ref(name)
     const own = ownCopy({ config, request: { requestToken, metadata, expiry, fork } })
-    const batch = records && appendBatch(records)
+    const batch = records && batchOf(records)
     const key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey)
-    return this.#caller.run('create-stream', ref, { signal }, async (permit) => {
+    // First records occupy memory as an append does.
+    const reservation = batch && this.#services.admission.reserve(batch.meteredBytes)
+    const creating = this.#caller.run('create-stream', ref, { signal }, async (permit) => {
       const from = own.request.fork
       const source = from && { target: this.#sourceOf(permit, from.stream, key), seqNum: from.seqNum }
       if (batch !== undefined) {
@@ -72,6 +100,7 @@ export class EngineBasin extends Basin {
       )
       return shown(permit, created)
     })
+    return creating.finally(() => reservation?.release())
   }
 
   #sourceOf(permit: Permit, stream: string, key: RedactedKey | undefined): StreamTarget {

@@ -421,7 +421,7 @@ describe('the replies to', () => {
       [201, 'PUT', at('fork'), { headers: { ...text, 'stream-forked-from': at('a/b') } }],
       [404, 'PUT', at('fork-2'), { headers: { ...text, 'stream-forked-from': at('missing') } }],
       [400, 'PUT', at('x'), { headers: { 'stream-ttl': 'soon' } }],
-      [413, 'PUT', at('x'), { headers: text, body: 'x'.repeat(1_100_000) }],
+      [413, 'PUT', at('x'), { headers: text, body: 'x'.repeat(17_000_000) }],
       [204, 'POST', at('a/b'), { headers: { ...text, 'stream-seq': '1' }, body: 'world' }],
       [409, 'POST', at('a/b'), { headers: { ...text, 'stream-seq': '0' }, body: 'world' }],
       [200, 'POST', at('a/b'), { headers: produced(0), body: 'one' }],
