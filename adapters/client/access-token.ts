@@ -35,6 +35,13 @@ export class AccessToken {
     return this.#asked
   }
 
+  /** Keeps a token that came too late for the request that asked for it, unless another was asked for. */
+  #keep(late: string): void {
+    if (this.#asked !== undefined) return
+    this.#asked = Promise.resolve(late)
+    this.#last = late
+  }
+
   /**
    * Forgets the token, so that the next request gets another. Returns whether there may be another.
    *
@@ -55,19 +62,22 @@ export class AccessToken {
    */
   async #withinDeadline(getToken: () => string | Promise<string>): Promise<string> {
     const { clock, requestTimeoutMs } = this.#settings
+    const given: Promise<unknown> = (async () => getToken())()
     let cancelTimer = () => {}
     const timeout = new Promise<never>((_, reject) => {
       cancelTimer = clock.schedule(requestTimeoutMs, () => {
+        const keep = (late: unknown) => {
+          if (isGivenToken(late)) this.#keep(late)
+        }
+        given.then(keep, () => {})
         reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
       })
     })
     // A request that waits for the app when the client begins to close has not been sent.
     const closing = this.#closing.aborted ? undefined : this.#closing
     try {
-      const given: Promise<unknown> = Promise.race([(async () => getToken())(), timeout])
-      const token = await unlessAborted(closing, given)
-      // Pages of gateways and bodies of errors are no tokens.
-      if (isToken(token) && !/[<>{}"]/.test(token)) return token
+      const token = await unlessAborted(closing, Promise.race([given, timeout]))
+      if (isGivenToken(token)) return token
       throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
     } catch (error) {
       if (HeadwaterError.is(error)) throw withEffects(error, false)
@@ -77,6 +87,11 @@ export class AccessToken {
       cancelTimer()
     }
   }
+}
+
+/** Whether the app has given a token: pages of gateways and bodies of errors are none. */
+function isGivenToken(given: unknown): given is string {
+  return isToken(given) && !/[<>{}"]/.test(given)
 }
 
 function tokenError(problem: string, cause?: unknown): HeadwaterError {

@@ -88,6 +88,8 @@ class StreamAppender implements SessionAppender {
   #link: Link | undefined
   #isReconnecting = false
   #isReleased = false
+  /** Connections since the last ack that the server ended because it is about to stop. */
+  #drains = 0
   /** Cancels the timer for all acks. */
   #cancelTimer: (() => void) | undefined
   #ackDueAt = 0
@@ -164,6 +166,7 @@ class StreamAppender implements SessionAppender {
     const first = this.#pending.first
     if (first?.wasSent !== true) throw new Malformed('an acknowledgement of nothing')
     const ack = assertAck(decodeAppendAck(message), first.batch)
+    this.#drains = 0
     this.#pending.shift()
     first.acked(ack)
     if (this.#pending.length > 0) this.#awaitAck()
@@ -183,7 +186,10 @@ class StreamAppender implements SessionAppender {
     this.#drop(reason)
     const isDraining = error.code === 'server_draining'
     // What the server did not acknowledge, it did not take.
-    if (isDraining) for (const pending of this.#pending) pending.wasSent = false
+    if (isDraining) {
+      this.#drains++
+      for (const pending of this.#pending) pending.wasSent = false
+    }
     if (!isTransient || !(error.mayHaveEffects || isDraining)) this.#fail(error)
     else if (this.#pending.length > 0) void this.#reconnect(error)
   }
@@ -209,6 +215,7 @@ class StreamAppender implements SessionAppender {
         this.#pending.shift()
         first.acked(ack)
       }
+      if (lost?.code === 'server_draining') await this.#pauseBetweenDrains(lost)
       this.#link = await this.#open()
       if (this.#isReleased) this.#drop()
       else this.#use(this.#link)
@@ -217,6 +224,13 @@ class StreamAppender implements SessionAppender {
     } finally {
       this.#isReconnecting = false
     }
+  }
+
+  /** Another server may take the session over at once. Throws the error if none does. */
+  async #pauseBetweenDrains(lost: HeadwaterError): Promise<void> {
+    const pauses = this.#drains - 1
+    if (pauses > this.#sender.settings.retries) throw lost
+    if (pauses > 0) await this.#sender.pause(pauses, new Failure(lost, true))
   }
 
   /** Loses the connection unless an ack arrives in time. Each ack moves the time, which the timer looks at. */

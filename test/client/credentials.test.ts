@@ -82,6 +82,26 @@ describe('access tokens', () => {
     expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer token'])
   })
 
+  it('are kept if they come too late for the request', async () => {
+    let give: (token: string) => void = () => {}
+    let calls = 0
+    const late = new Promise<string>((resolve) => {
+      give = resolve
+    })
+    const { stream, requests, clock } = await connectUnreliably({
+      retries: 0,
+      getToken: () => {
+        calls++
+        return late
+      },
+    })
+    expect(await whileTimePasses(clock, outcomeOf(stream.append('a')))).toBe('unavailable')
+    give('token')
+    await clock.settle()
+    expect(await outcomeOf(stream.append('b'))).toBe('ok')
+    expect([calls, requests.length]).toEqual([1, 1])
+  })
+
   it('leave no timer behind if the client closes while `getToken` is pending', async () => {
     const { hw, stream, clock } = await connectUnreliably({ getToken: () => never })
     const before = clock.pending

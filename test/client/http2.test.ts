@@ -1,8 +1,10 @@
 import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
 import { type Engine, open } from '../../src/index.ts'
+import { encodeTerminalFrame } from '../../src/wire/frame.ts'
 import { bodies, outcomeOf, testClock, testStorage } from '../support/index.ts'
 import { listening } from '../support/listening.ts'
 import { startRelay } from '../support/relay.ts'
@@ -153,6 +155,38 @@ describe('sessions in Node', () => {
     await clock.advance('5s')
     await closing
     expect(await ack).toMatchObject({ code: 'closed', mayHaveEffects: true })
+  })
+
+  it('pause, and fail in the end, while the server ends each append session because it is about to stop', async () => {
+    let sessions = 0
+    const draining = createHttp2Server()
+    draining.on('stream', (session) => {
+      sessions++
+      session.on('error', () => {})
+      session.respond({ ':status': 200, 'content-type': 'svcs/proto' })
+      session.once('data', () => {
+        session.end(encodeTerminalFrame(503, '{"code":"server_draining","message":"stopping"}'))
+      })
+    })
+    const url = await listening(draining)
+    const clock = testClock()
+    const delays: number[] = []
+    const options = { clock, retries: 2, onRetry: (_: unknown, ms: number) => void delays.push(ms) }
+    const { stream } = await connected(url, { ...options, random: () => 0.5 })
+    const session = await stream.appendSession()
+    const ticket = await session.submit('a')
+    let failure: unknown
+    ticket.ack().catch((error: unknown) => {
+      failure = error
+    })
+    await expect.poll(() => delays).toEqual([50])
+    expect(sessions).toBe(2)
+    await clock.advance(50)
+    await expect.poll(() => delays).toEqual([50, 100])
+    await clock.advance(100)
+    await expect.poll(() => failure).toMatchObject({ code: 'server_draining', mayHaveEffects: false })
+    expect(sessions).toBe(4)
+    expect(await outcomeOf(session.close())).toBe('server_draining')
   })
 
   it('end reads if another stream has taken the name before they resume', async () => {
