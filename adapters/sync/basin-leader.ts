@@ -4,7 +4,7 @@ import { planOf } from '../../src/sync/basin-plan.ts'
 /** How long a stream may keep the connection that streams have in turn while others wait, in milliseconds. */
 const TURN_MS = 30_000
 
-export interface LeaderContext {
+interface LeaderContext {
   readonly clock: Clock
   readonly connectionsMax: number
   /** How often open streams without a connection are caught up with, in milliseconds. */

@@ -11,7 +11,7 @@ interface BasinPlanInput {
 }
 
 /** The streams of a synced basin that may connect. */
-export interface BasinPlan {
+interface BasinPlan {
   /** They follow the server until others are used more recently. */
   readonly followed: readonly string[]
   /** The stream whose turn it is. */

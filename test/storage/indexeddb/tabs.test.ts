@@ -46,3 +46,20 @@ it('a follower receives the batch of another tab undivided', async () => {
     batch: { count: 1_000, lastSeqNum: end.seqNum - 1 },
   })
 })
+
+it('small appends are merged in the background', async () => {
+  const hw = await open({ storage: indexedDb('merged') })
+  const stream = hw.basin('basin').stream('stream')
+  for (let i = 0; i < 200; i++) await stream.append(`${i}`)
+  await hw.close()
+  const keys = await new Promise<IDBValidKey[]>((resolve, reject) => {
+    const opening = indexedDB.open('merged')
+    opening.onerror = () => reject(opening.error)
+    opening.onsuccess = () => {
+      const reading = opening.result.transaction('entries').objectStore('entries').getAllKeys()
+      reading.onsuccess = () => resolve(reading.result)
+    }
+  })
+  // Blocks, the log, documents and the format.
+  expect(keys.length).toBeLessThan(100)
+})
