@@ -93,6 +93,7 @@ export default defineConfig({
     'durable-object': 'adapters/storage/sqlite/durable-object.ts',
     filesystem: 'adapters/storage/filesystem/index.ts',
     postgres: 'adapters/storage/postgres/index.ts',
+    s3: 'adapters/storage/s3/index.ts',
     client: 'adapters/client/index.ts',
     http: 'adapters/http/index.ts',
     'durable-streams': 'adapters/durable-streams/index.ts',

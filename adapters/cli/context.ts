@@ -36,6 +36,7 @@ export interface StorageFactory {
   filesystem(directory: string): Storage
   sqlite(path: string): Storage
   postgres(connectionString: string): Storage
+  s3(bucket: string, prefix: string): Storage
 }
 
 interface SignalSource {

@@ -3,15 +3,24 @@ import { systemClock } from '../../src/index.ts'
 import { filesystem } from '../storage/filesystem/index.ts'
 import { memory } from '../storage/memory/index.ts'
 import { postgres } from '../storage/postgres/index.ts'
+import { objectStorage } from '../storage/s3/index.ts'
 import { sqlite } from '../storage/sqlite/index.ts'
 import { linePrinter } from './output.ts'
 import { runCli } from './program.ts'
 
 // Messages to a closed stream must not end a server.
 process.stderr.on('error', () => {})
+const { env } = process
 const exitCode = await runCli(process.argv.slice(2), {
-  storages: { memory, filesystem, sqlite, postgres: (connectionString) => postgres({ connectionString }) },
-  env: process.env,
+  storages: {
+    memory,
+    filesystem,
+    sqlite,
+    postgres: (connectionString) => postgres({ connectionString }),
+    s3: (bucket, prefix) =>
+      objectStorage({ bucket, prefix, endpoint: env.AWS_ENDPOINT_URL, region: env.AWS_REGION }),
+  },
+  env,
   fetch: (request) => fetch(request),
   http2: true,
   clock: systemClock,

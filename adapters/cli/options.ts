@@ -65,7 +65,7 @@ export function targetCommand(name: string, { exclusive = [], ...help }: Command
     .addOption(
       shared(
         '--storage <STORAGE>',
-        'Storage instead of a server: ./data, sqlite:FILE or postgres://HOST/DATABASE',
+        'Storage instead of a server: ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX',
       ),
     )
     .addOption(shared('--dir <DIRECTORY>', 'Same as --storage, for a directory'))

@@ -10,7 +10,7 @@ type Storages = CliContext['storages']
 
 /** The location of a storage. */
 export interface StorageLocation {
-  readonly kind: 'memory' | 'directory' | 'sqlite' | 'database'
+  readonly kind: 'memory' | 'directory' | 'sqlite' | 'database' | 'bucket'
   /** The path of a directory or a file. */
   readonly path?: string
   /** A description in one line: `directory ./data`. */
@@ -66,13 +66,18 @@ export function parseStorageLocation(text: string): StorageLocation {
     const description = `PostgreSQL at ${printable(host + pathname)}`
     return { kind: 'database', text: description, open: ({ postgres }) => postgres(text) }
   }
+  if (scheme === 's3') {
+    const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/i.exec(text) ?? []
+    if (bucket === '') throw new CliError(2, 'invalid URL in `--storage`; expected s3://BUCKET/PREFIX')
+    return { kind: 'bucket', text: `bucket ${printable(text)}`, open: ({ s3 }) => s3(bucket, prefix) }
+  }
   if (scheme === undefined && /^\.{1,2}$|[/\\]/.test(text)) return directoryAt(text)
   // Only the scheme is quoted: the rest of a URL may contain a password.
   const unknown = scheme === undefined ? text : `${scheme}:`
   throw new CliError(
     2,
     `unknown storage ${quoteArg(unknown)}; expected \`memory\`, a directory such as \`./data\`, ` +
-      'or a URL such as `file:./data`, `sqlite:streams.db` or `postgres://localhost/app`',
+      'or a URL such as `file:./data`, `sqlite:streams.db`, `postgres://localhost/app` or `s3://bucket/app`',
   )
 }
 

@@ -8,7 +8,7 @@ export interface ResourceSpec {
   readonly basins: readonly BasinSpec[]
 }
 
-export interface BasinSpec {
+interface BasinSpec {
   readonly name: string
   /** The members that the file sets. */
   readonly config: BasinConfigInput

@@ -68,6 +68,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/log': ['adapters/storage/media', ...OF_STORAGES],
   'adapters/storage/filesystem': ['adapters/storage/log', 'adapters/storage/media', ...OF_STORAGES],
   'adapters/storage/postgres': OF_STORAGES,
+  'adapters/storage/s3': ['adapters/storage/log', 'adapters/storage/media', ...OF_STORAGES],
   'adapters/testing': ['src/'],
   'adapters/conformance': ['src/'],
   'adapters/aegis-256': ['src/'],
@@ -98,6 +99,7 @@ const NOT_IN_BROWSERS = [
   'adapters/storage/log',
   'adapters/storage/media',
   'adapters/storage/postgres',
+  'adapters/storage/s3',
   'adapters/client/node',
   'adapters/node',
   'adapters/transfer',
@@ -105,7 +107,15 @@ const NOT_IN_BROWSERS = [
   'adapters/conformance',
   'adapters/cli',
 ]
-const SERVER_PACKAGES = new Set(['ajv', 'cli-progress', 'commander', 'pg', 'yaml', ...builtinModules])
+const SERVER_PACKAGES = new Set([
+  'ajv',
+  'aws4fetch',
+  'cli-progress',
+  'commander',
+  'pg',
+  'yaml',
+  ...builtinModules,
+])
 
 describe('the modules of src and adapters', () => {
   let modules: readonly SourceModule[]

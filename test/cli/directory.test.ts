@@ -71,7 +71,7 @@ describe('headwater verify', () => {
     onTestFinished(() => holder.kill())
     await holder.printed(1)
     const { exitCode, err } = run([command, ...argsOf(directory)], {
-      storages: { memory, filesystem, sqlite: memory, postgres: memory },
+      storages: { memory, filesystem, sqlite: memory, postgres: memory, s3: memory },
     })
     expect(await exitCode).toBe(1)
     const message = `^headwater: ${directory} is open in process ${holder.pid} on (?!.*remove)`
@@ -87,7 +87,7 @@ it.skipIf(Object.keys(DRIVERS).length === 0)(
     const file = join(await temporaryDirectory(), 'streams.db')
     const read = async () => {
       const { output, lines } = byteOutput()
-      const storages = { memory, filesystem, sqlite, postgres: memory }
+      const storages = { memory, filesystem, sqlite, postgres: memory, s3: memory }
       const args = ['read', 'my-basin/events', '--storage', `sqlite:${file}`]
       return { ...(await resultOf(args, { storages, output })), lines: lines() }
     }

@@ -115,6 +115,7 @@ export function testStorages({
     },
     sqlite: (path) => directories.get(path) ?? memory(),
     postgres: (connectionString) => directories.get(connectionString) ?? memory(),
+    s3: () => memory(),
   }
 }
 

@@ -47,7 +47,7 @@ export const PLACES = {
   },
   'a storage': async (): Promise<Place> => {
     const kept = memory()
-    const storages = { memory, sqlite: memory, postgres: memory, filesystem: () => kept }
+    const storages = { memory, sqlite: memory, postgres: memory, s3: memory, filesystem: () => kept }
     return { options: ['--storage', STORAGE], world: { storages }, retention: 'forever' }
   },
 } as const
@@ -126,7 +126,7 @@ async function outputOf(command: string, { clock, place, variables }: Surroundin
   const end = words.includes('--') ? words.indexOf('--') : words.length
   const { output, text } = byteOutput()
   const started = run([...words.slice(0, end), ...(place.options ?? []), ...words.slice(end)], {
-    storages: { memory, filesystem, sqlite, postgres: memory },
+    storages: { memory, filesystem, sqlite, postgres: memory, s3: memory },
     clock,
     // A second of `bench` takes ten milliseconds.
     now: () => 100 * performance.now(),

@@ -10,8 +10,8 @@ import ts from 'typescript'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
-const PEERS = ['libsodium-wrappers', 'pg', 'react', 'solid-js', 'vue']
-const OF_NODE = ['filesystem', 'node', 'postgres']
+const PEERS = ['aws4fetch', 'libsodium-wrappers', 'pg', 'react', 'solid-js', 'vue']
+const OF_NODE = ['filesystem', 'node', 'postgres', 's3']
 
 let app: InstalledApp
 let installed: string

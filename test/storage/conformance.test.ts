@@ -10,6 +10,7 @@ import { directoryMedium } from '../../adapters/storage/media/directory.ts'
 import { nodeFiles } from '../../adapters/storage/media/node-files.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { objectStorage } from '../../adapters/storage/s3/index.ts'
 import { durableObject } from '../../adapters/storage/sqlite/durable-object.ts'
 import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
@@ -18,6 +19,7 @@ import type { Storage } from '../../src/storage/contract.ts'
 import { copyOfDirectory, temporaryDirectory } from './filesystem/directories.ts'
 import { OrderedMap, orderedMapStorage } from './key-value/ordered-map.ts'
 import { newSchema } from './postgres/schemas.ts'
+import { FakeS3 } from './s3/fake-s3.ts'
 import { DRIVERS } from './sqlite/databases.ts'
 import { SqliteObject } from './sqlite/durable-object-storage.ts'
 
@@ -71,6 +73,17 @@ const TARGETS: Target[] = [
       EXCLUSIVE,
     ]),
     tags: ['slow'],
+  },
+  {
+    title: 'a bucket',
+    unopened: () => objectStorage({ bucket: 'unopened' }),
+    make: async () => {
+      const bucket = new FakeS3()
+      const storage = bucket.storage()
+      // After a crash, the process before seems to have it open.
+      return { storage, reopen: async () => bucket.storage({ takeOver: true }), dispose: async () => {} }
+    },
+    skips: [EXCLUSIVE],
   },
   {
     title: 'PGlite',

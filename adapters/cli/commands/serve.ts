@@ -46,7 +46,7 @@ function serveOptions() {
     .option('--host <HOST>', 'Address to listen on', nonEmpty, '127.0.0.1')
     .option(
       '--storage <STORAGE>',
-      'Storage: memory, a directory such as ./data, sqlite:FILE, or postgres://HOST/DATABASE. ' +
+      'Storage: memory, a directory such as ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX. ' +
         `Default: ${DEFAULT_DIRECTORY}`,
     )
     .option('--dir <DIRECTORY>', 'Same as --storage, for a directory')

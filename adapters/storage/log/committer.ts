@@ -35,6 +35,8 @@ interface StagedCall {
 
 /** What goes on beside the groups. */
 export interface Housekeeping {
+  /** Waits until the next group may be written. */
+  pause(): Promise<void>
   /** Called after each group. */
   groupWritten(): void
   /** Set while work has fallen behind: nothing is written until it settles. */
@@ -94,6 +96,7 @@ export class Committer {
    * group. If about as many others wait, they are written meanwhile.
    */
   async #gather(): Promise<void> {
+    await this.#housekeeping.pause()
     const isPipelined = this.#waiting >= PIPELINED_CALLS_MIN && 2 * this.#waiting >= this.#written
     if (!isPipelined || this.#written === 0) await macrotask()
     this.#written = 0

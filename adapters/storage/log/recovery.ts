@@ -37,6 +37,7 @@ export interface Recovered {
 export async function recover(medium: Medium, space: Space, durability: Durability): Promise<Recovered> {
   const found = new FoundFiles(await medium.list())
   const { state, journals } = await replay(medium, found)
+  state.nextSegment = Math.max(state.nextSegment, medium.firstSegment ?? 1)
   const last = journals.at(-1)
   // Nothing is written before everything was checked: an opening that finds damage changes nothing.
   for (const name of found.torn) await medium.remove(name)

@@ -21,6 +21,10 @@ const CHECKPOINT_SHARE = 4
 const CHANGES_MAX = 65_536
 /** With a large state, when there is a change for so many bytes of it. */
 const BYTES_PER_CHANGE = 1024
+/** They are also rolled when they have so many pieces, where an opening reads each by a request. */
+const PIECES_MAX = 1_000
+/** With a large state, when there is a piece for so many bytes of it. */
+const BYTES_PER_PIECE = 65_536
 /** The factor of the roll size up to which appends continue while journals are rolled. */
 const BACKPRESSURE_FACTOR = 3
 /** The factor up to which calls that add data are accepted while rolls fail: an opening reads all of it. */
@@ -34,6 +38,8 @@ export interface LogStorageOptions {
   readonly durability: Durability
   /** The size at which journals are rolled, in bytes. 64 MiB or a quarter of the state by default. */
   readonly rollBytes?: number | undefined
+  /** The shortest time from one group to the next, in milliseconds. 0 by default. */
+  readonly flushMs?: number | undefined
   /** The space that is reserved for a full disk, in bytes. 4 MiB by default. */
   readonly reserveBytes?: number | undefined
   /** Whether the disk is known to be full. */
@@ -61,6 +67,8 @@ export class LogStore implements Housekeeping {
   #rolled: Promise<void> | undefined
   #removing: Promise<void> | undefined
   #rollFailure: { readonly error: StorageFailure; readonly at: number; readonly bytes: number } | undefined
+  /** When the last group was begun. */
+  #groupAt = Number.NEGATIVE_INFINITY
   #isClosed = false
 
   private constructor(
@@ -133,6 +141,16 @@ export class LogStore implements Housekeeping {
     this.#removing ??= this.#removeIfDue()
   }
 
+  /** Waits until the next group may be written. */
+  async pause(): Promise<void> {
+    const { flushMs = 0, clock } = this.#options
+    if (flushMs === 0 || clock === undefined) return
+    const left = this.#groupAt + flushMs - clock.now()
+    // A clock that went back delays no group for longer.
+    if (left > 0) await new Promise<void>((resolve) => clock.schedule(Math.min(left, flushMs), resolve))
+    this.#groupAt = clock.now()
+  }
+
   get backpressure(): Promise<unknown> | undefined {
     return this.#journal.bytes > BACKPRESSURE_FACTOR * this.#rollBytes ? this.#rolled : undefined
   }
@@ -167,7 +185,9 @@ export class LogStore implements Housekeeping {
   #isRollDue(): boolean {
     const { bytes, failure } = this.#journal
     const changesMax = Math.max(CHANGES_MAX, this.#checkpointBytes / BYTES_PER_CHANGE)
-    if (failure !== undefined || (bytes < this.#rollBytes && this.state.changes < changesMax)) return false
+    const piecesMax = Math.max(PIECES_MAX, this.#checkpointBytes / BYTES_PER_PIECE)
+    const isLong = bytes >= this.#rollBytes || this.state.changes >= changesMax
+    if (failure !== undefined || !(isLong || (this.#medium.pieces ?? 0) >= piecesMax)) return false
     if (this.#rollFailure === undefined || bytes >= this.#rollFailure.bytes + this.#rollBytes) return true
     return (
       this.#isOverLimit &&

@@ -8,6 +8,12 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
  * wrote is certainly gone: if not, it may appear at the next opening.
  */
 export interface Medium {
+  /** The number that new segments have at least. 1 by default. */
+  readonly firstSegment?: number | undefined
+
+  /** How many pieces the journals have, where each is read by a request of its own. */
+  readonly pieces?: number | undefined
+
   /** The files and their lengths, without unfinished ones. */
   list(): Promise<readonly MediumFile[]>
 

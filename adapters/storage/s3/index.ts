@@ -1,0 +1,115 @@
+import { invalid } from '../../../src/model/errors.ts'
+import { assertInteger, assertOptions, type MembersOf, unchecked } from '../../../src/model/validation.ts'
+import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { openLogStorage } from '../log/storage.ts'
+import { BucketMedium } from './bucket-medium.ts'
+import { BucketOwner } from './owner.ts'
+import { RangeCache } from './range-cache.ts'
+import { S3Bucket, type S3Credentials } from './s3-bucket.ts'
+
+export type { S3Credentials } from './s3-bucket.ts'
+
+/** Options of {@link objectStorage}. */
+export interface ObjectStorageOptions {
+  /** The name of the bucket, which must exist. */
+  readonly bucket: string
+  /** A folder of the bucket, such as `apps/chat`. The whole bucket by default. */
+  readonly prefix?: string | undefined
+  /** The URL of the provider, such as `http://127.0.0.1:9000`. AWS by default. */
+  readonly endpoint?: string | undefined
+  /** The region. `us-east-1` by default; `auto` for Cloudflare R2. */
+  readonly region?: string | undefined
+  /**
+   * The keys, or a function that resolves to them, which is called again when they have expired. By default
+   * `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.
+   */
+  readonly credentials?: S3Credentials | (() => Promise<S3Credentials>) | undefined
+  /** The shortest time from one group of appends to the next, in milliseconds. 0 by default. */
+  readonly flushMs?: number | undefined
+  /** Opens the bucket although another process has it open, which can write no more. False by default. */
+  readonly takeOver?: boolean | undefined
+  /** How much of what was read is kept in memory, in bytes. 64 MiB by default. */
+  readonly cacheBytes?: number | undefined
+  /** Sends requests in place of the runtime's `fetch`. */
+  readonly fetch?: typeof fetch | undefined
+}
+
+const OPTIONS: MembersOf<ObjectStorageOptions> = {
+  bucket: 'string',
+  prefix: 'string',
+  endpoint: 'string',
+  region: 'string',
+  credentials: unchecked,
+  flushMs: assertInteger,
+  takeOver: 'boolean',
+  cacheBytes: assertInteger,
+  fetch: 'function',
+}
+
+/**
+ * A storage in a bucket of an object store with conditional writes. For Node, Bun and Deno. An append resolves
+ * once it is stored in the bucket; all appends that wait are stored together. One process writes at a time:
+ * another one that takes over ends the writing of this one, by the bucket itself. docs/s3.md has the details.
+ *
+ * Throws `invalid` for invalid options.
+ */
+export function objectStorage(options: ObjectStorageOptions): Storage {
+  assertOptions(options, OPTIONS)
+  const { bucket, prefix = '', region = 'us-east-1', endpoint, credentials = fromEnvironment } = options
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) throw invalid('bucket must be a name', 'bucket')
+  const location = {
+    bucket,
+    prefix: prefix === '' ? '' : `${prefix.replace(/^\/+|\/+$/g, '')}/`,
+    endpoint,
+    region,
+    credentials: typeof credentials === 'function' ? credentials : async () => credentials,
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+  }
+  return {
+    manifest: { name: 's3', durability: 'power-loss', shared: false, notifications: 'reliable' },
+    open: (context) => openBucket(new S3Bucket(location), options, context),
+  }
+}
+
+async function openBucket(
+  bucket: S3Bucket,
+  { takeOver = false, flushMs, cacheBytes = 64 * 1_048_576 }: ObjectStorageOptions,
+  context: StorageContext,
+): Promise<StorageSession> {
+  await assertConditional(bucket)
+  let medium: BucketMedium | undefined
+  const owner = await BucketOwner.become(bucket, context.clock, takeOver, (failure) => {
+    medium?.fail(failure)
+    context.onBackgroundError?.(failure)
+  })
+  try {
+    medium = await BucketMedium.open(bucket, new RangeCache(cacheBytes))
+    const options = { durability: 'power-loss', flushMs, clock: context.clock } as const
+    const storage = await openLogStorage(medium, options, () => owner.leave())
+    return storage.open(context)!
+  } catch (error) {
+    await owner.leave()
+    throw error
+  }
+}
+
+/** Rejects for a bucket that ignores the condition of a write: two writers would not notice each other. */
+async function assertConditional(bucket: S3Bucket): Promise<void> {
+  const first = await bucket.create('probe', new Uint8Array())
+  if (first === 'exists' || (await bucket.create('probe', new Uint8Array())) === 'exists') return
+  const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
+  throw new StorageFailure('denied', message, { nothingWritten: true })
+}
+
+async function fromEnvironment(): Promise<S3Credentials> {
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env
+  if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
+    throw invalid('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set', 'credentials')
+  }
+  return {
+    accessKeyId: AWS_ACCESS_KEY_ID,
+    secretAccessKey: AWS_SECRET_ACCESS_KEY,
+    sessionToken: AWS_SESSION_TOKEN,
+  }
+}

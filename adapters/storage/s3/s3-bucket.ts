@@ -1,0 +1,283 @@
+import { setTimeout } from 'node:timers/promises'
+import type { AwsClient } from 'aws4fetch'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import { trackExternalWork } from '../../../src/runtime/clock.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import type { Bucket, BucketObject, Upload } from './bucket.ts'
+
+/** Keys of an account of the bucket's provider. */
+export interface S3Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  /** Of temporary credentials. */
+  readonly sessionToken?: string | undefined
+}
+
+/** Where a bucket is. */
+export interface S3Location {
+  readonly bucket: string
+  /** Precedes all keys, with a `/` at its end; may be empty. */
+  readonly prefix: string
+  /** Undefined for AWS. */
+  readonly endpoint: string | undefined
+  readonly region: string
+  /** Called at first, and once a reply says that the credentials have expired. */
+  credentials(): Promise<S3Credentials>
+  readonly fetch: typeof fetch
+}
+
+const ATTEMPT_MS_MAX = 30_000
+const CALL_MS_MAX = 60_000
+const BACKOFF_MS = { first: 50, max: 5_000 }
+/** Objects up to this size are stored by one request. At least 5 MiB. */
+const PART_BYTES = 8 * 1_048_576
+
+interface S3Request {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  readonly key?: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array | string
+}
+
+/** A reply that is no success. */
+class S3Error extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor({ method, key = '' }: S3Request, status: number, code: string, text: string) {
+    super(`${method} ${key || 'the bucket'} failed with ${status} ${code}${text && `: ${text}`}`)
+    this.status = status
+    this.code = code
+  }
+
+  /** Whether the same request may succeed later. */
+  get isTransient(): boolean {
+    return this.status >= 500 || this.status === 429 || this.status === 408 || this.status === 409
+  }
+}
+
+/** A bucket that speaks the protocol of S3. Keys of the storage are below the prefix of the location. */
+export class S3Bucket implements Bucket {
+  readonly #location: S3Location
+  readonly #url: URL
+  #client: Promise<AwsClient> | undefined
+  /** How far the clock of the server is ahead, in milliseconds. */
+  #clockOffset = 0
+
+  constructor(location: S3Location) {
+    const { bucket, endpoint, region } = location
+    this.#location = location
+    this.#url = new URL(
+      endpoint === undefined
+        ? `https://${bucket}.s3.${region}.amazonaws.com/`
+        : `${endpoint.replace(/\/+$/, '')}/${bucket}/`,
+    )
+  }
+
+  async list(prefix: string): Promise<readonly BucketObject[]> {
+    const objects: BucketObject[] = []
+    const own = this.#location.prefix
+    let token: string | undefined
+    do {
+      const query = {
+        'list-type': '2',
+        prefix: own + prefix,
+        ...(token !== undefined && { 'continuation-token': token }),
+      }
+      const page = await (await this.#call({ method: 'GET', query })).text()
+      for (const [, object] of page.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+        objects.push({ key: tagOf(object!, 'Key')!.slice(own.length), bytes: Number(tagOf(object!, 'Size')) })
+      }
+      token = tagOf(page, 'NextContinuationToken')
+    } while (token !== undefined)
+    return objects
+  }
+
+  async get(key: string, position: number, length: number): Promise<Buffer | undefined> {
+    const headers = { range: `bytes=${position}-${position + length - 1}` }
+    try {
+      return Buffer.from(await (await this.#call({ method: 'GET', key, headers })).arrayBuffer())
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined
+      throw error
+    }
+  }
+
+  async create(key: string, body: Uint8Array): Promise<'created' | 'exists'> {
+    try {
+      await this.#attempt({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })
+      return 'created'
+    } catch (error) {
+      if (statusOf(error) === 412) return 'exists'
+      throw failureOf(error, false)
+    }
+  }
+
+  async put(key: string, body: Uint8Array): Promise<void> {
+    await this.#call({ method: 'PUT', key, body })
+  }
+
+  upload(key: string): Upload {
+    let waiting: Uint8Array[] = []
+    let bytes = 0
+    let uploadId: string | undefined
+    const tags: string[] = []
+    const store = async () => {
+      const body = Buffer.concat(waiting)
+      waiting = []
+      bytes = 0
+      if (uploadId === undefined) {
+        const reply = await this.#call({ method: 'POST', key, query: { uploads: '' } })
+        uploadId = tagOf(await reply.text(), 'UploadId')!
+      }
+      const query = { partNumber: String(tags.length + 1), uploadId }
+      const part = await this.#call({ method: 'PUT', key, query, body })
+      tags.push(part.headers.get('etag')!)
+    }
+    return {
+      write: async (part) => {
+        waiting.push(Uint8Array.from(part))
+        bytes += part.length
+        if (bytes >= PART_BYTES) await store()
+      },
+      finish: async () => {
+        if (uploadId === undefined) return this.put(key, Buffer.concat(waiting))
+        if (bytes > 0) await store()
+        const parts = tags.map(
+          (tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`,
+        )
+        const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
+        const reply = await this.#call({ method: 'POST', key, query: { uploadId }, body })
+        // A failure may follow the headers of a success.
+        const text = await reply.text()
+        if (text.includes('<Error>')) throw failureOf(new Error(`${key}: ${tagOf(text, 'Message')}`), false)
+      },
+      abandon: async () => {
+        waiting = []
+        if (uploadId === undefined) return
+        await this.#call({ method: 'DELETE', key, query: { uploadId } }).catch(() => {})
+      },
+    }
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#call({ method: 'DELETE', key })
+  }
+
+  /** Resolves to the milliseconds since an object was stored, by the clock of the server. */
+  async ageMs(key: string): Promise<number | undefined> {
+    try {
+      const { headers } = await this.#call({ method: 'HEAD', key })
+      return Date.parse(headers.get('date')!) - Date.parse(headers.get('last-modified')!)
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined
+      throw error
+    }
+  }
+
+  /** Repeats a request that has the same effect again, until it succeeds or cannot. */
+  async #call(request: S3Request): Promise<Response> {
+    const startedAt = performance.now()
+    for (let pause = BACKOFF_MS.first; ; pause = Math.min(2 * pause, BACKOFF_MS.max)) {
+      try {
+        return await this.#attempt(request)
+      } catch (error) {
+        const isRefused = error instanceof S3Error && !error.isTransient
+        const isFinal = isRefused || HeadwaterError.is(error) || StorageFailure.is(error)
+        if (isFinal || performance.now() - startedAt > CALL_MS_MAX) throw failureOf(error, false)
+        await setTimeout(pause * (0.5 + Math.random() / 2))
+      }
+    }
+  }
+
+  #attempt(request: S3Request): Promise<Response> {
+    return trackExternalWork(this.#send(request))
+  }
+
+  async #send(request: S3Request, isCorrected = false): Promise<Response> {
+    const { method, key = '', query = {}, headers = {}, body } = request
+    const url = new URL(this.#url)
+    if (key !== '') url.pathname += encodeURI(this.#location.prefix + key)
+    url.search = new URLSearchParams(query).toString()
+    this.#client ??= this.#signIn()
+    const signed = await (await this.#client).sign(url.href, {
+      method,
+      headers,
+      ...(body !== undefined && { body: body as BodyInit }),
+      aws: { datetime: new Date(Date.now() + this.#clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '') },
+    })
+    const response = await this.#location.fetch(signed, { signal: AbortSignal.timeout(ATTEMPT_MS_MAX) })
+    if (response.ok) return response
+    const text = await response.text()
+    const code = tagOf(text, 'Code') ?? ''
+    if (!isCorrected && this.#isCorrectable(code, response)) return this.#send(request, true)
+    throw new S3Error(request, response.status, code, tagOf(text, 'Message') ?? '')
+  }
+
+  /** Whether another attempt will be made with another time or other credentials. */
+  #isCorrectable(code: string, response: Response): boolean {
+    if (code === 'RequestTimeTooSkewed' || code === 'RequestExpired') {
+      this.#clockOffset = Date.parse(response.headers.get('date') ?? '') - Date.now() || 0
+      return true
+    }
+    if (code !== 'ExpiredToken' && code !== 'ExpiredTokenException') return false
+    this.#client = undefined
+    return true
+  }
+
+  async #signIn(): Promise<AwsClient> {
+    try {
+      const { AwsClient } = await importSigner()
+      const { accessKeyId, secretAccessKey, sessionToken } = await this.#location.credentials()
+      const { region } = this.#location
+      return new AwsClient({
+        accessKeyId,
+        secretAccessKey,
+        ...(sessionToken !== undefined && { sessionToken }),
+        service: 's3',
+        region,
+        retries: 0,
+      })
+    } catch (error) {
+      this.#client = undefined
+      throw error
+    }
+  }
+}
+
+async function importSigner(): Promise<typeof import('aws4fetch')> {
+  try {
+    return await import('aws4fetch')
+  } catch (error) {
+    throw new StorageFailure('io', '`headwater/s3` needs the package `aws4fetch`: npm install aws4fetch', {
+      nothingWritten: true,
+      cause: error,
+    })
+  }
+}
+
+function statusOf(error: unknown): number | undefined {
+  const cause = StorageFailure.is(error) ? error.cause : error
+  return cause instanceof S3Error ? cause.status : undefined
+}
+
+function failureOf(error: unknown, nothingWritten: boolean): StorageFailure {
+  if (StorageFailure.is(error)) return error
+  const isDenied = error instanceof S3Error && (error.status === 403 || error.status === 401)
+  const isRefused = HeadwaterError.is(error) || (error instanceof S3Error && !error.isTransient)
+  return new StorageFailure(isDenied ? 'denied' : 'io', (error as Error).message, {
+    nothingWritten: nothingWritten || isRefused,
+    cause: error,
+  })
+}
+
+/** The content of an element in a reply. */
+function tagOf(xml: string, name: string): string | undefined {
+  const [, text] = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml) ?? []
+  return text
+    ?.replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+}

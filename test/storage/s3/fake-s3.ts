@@ -1,0 +1,137 @@
+import { type ObjectStorageOptions, objectStorage } from '../../../adapters/storage/s3/index.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
+
+/** What a fake bucket does with a request, in place of serving it. */
+export type Fault = 'lose request' | 'lose response' | 'slow down'
+
+interface StoredObject {
+  readonly body: Buffer
+  readonly at: number
+}
+
+/** A bucket in memory behind `fetch`: what the storage uses of S3. Any faults are planned by the test. */
+export class FakeS3 {
+  readonly objects = new Map<string, StoredObject>()
+  readonly #uploads = new Map<string, Map<number, Buffer>>()
+  #uploadCount = 0
+  /** Whether it honours `if-none-match`. */
+  isConditional = true
+  /** Decides what happens to a request. */
+  faultOf: (method: string, key: string) => Fault | undefined | Promise<undefined> = () => undefined
+  /** An access key that has expired. */
+  expiredKey: string | undefined
+  readonly requests: string[] = []
+  /** Its clock, in milliseconds. */
+  now = () => Date.now()
+
+  /** A storage in this bucket. */
+  storage(options: Partial<ObjectStorageOptions> = {}): Storage {
+    const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' }
+    return objectStorage({
+      bucket: 'data',
+      endpoint: 'http://s3',
+      credentials,
+      fetch: this.fetch,
+      ...options,
+    })
+  }
+
+  readonly fetch: typeof fetch = async (input) => {
+    const request = input as Request
+    const url = new URL(request.url)
+    const key = decodeURI(url.pathname).split('/').slice(2).join('/')
+    this.requests.push(`${request.method} ${key}`)
+    const fault = await this.faultOf(request.method, key)
+    const refusal = this.#refusal(request.headers)
+    if (refusal !== undefined) return this.#error(refusal === 'ExpiredToken' ? 400 : 403, refusal)
+    if (fault === 'slow down') return this.#error(503, 'SlowDown')
+    if (fault === 'lose request') throw new TypeError('fetch failed')
+    const reply = await this.#serve(request, key, url.searchParams)
+    if (fault === 'lose response') throw new TypeError('fetch failed')
+    return reply
+  }
+
+  #refusal(headers: Headers): string | undefined {
+    const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(
+      headers.get('x-amz-date')!,
+    )!
+    const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+    if (Math.abs(time - this.now()) > 900_000) return 'RequestTimeTooSkewed'
+    const isExpired = headers.get('authorization')!.includes(`Credential=${this.expiredKey}/`)
+    return isExpired ? 'ExpiredToken' : undefined
+  }
+
+  async #serve(request: Request, key: string, query: URLSearchParams): Promise<Response> {
+    const { method, headers } = request
+    const body = Buffer.from(await request.arrayBuffer())
+    if (query.has('list-type')) return this.#list(query)
+    if (query.has('uploads')) return this.#begin()
+    const parts = this.#uploads.get(query.get('uploadId') ?? '')
+    if (method === 'PUT' && parts !== undefined) return this.#storePart(parts, query, body)
+    if (method === 'POST') return this.#complete(key, parts!)
+    if (method === 'PUT') return this.#put(key, body, headers)
+    if (method === 'DELETE') return this.#delete(key)
+    return this.#get(key, method, headers)
+  }
+
+  #list(query: URLSearchParams): Response {
+    const keys = [...this.objects.keys()].filter((key) => key.startsWith(query.get('prefix')!)).sort()
+    const start = Number(query.get('continuation-token') ?? 0)
+    // Small pages, so that there are several.
+    const page = keys.slice(start, start + 100)
+    const contents = page.map((key) => {
+      return `<Contents><Key>${key}</Key><Size>${this.objects.get(key)!.body.length}</Size></Contents>`
+    })
+    const next = start + 100
+    const more = next < keys.length ? `<NextContinuationToken>${next}</NextContinuationToken>` : ''
+    return this.#reply(200, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`)
+  }
+
+  #begin(): Response {
+    const id = String(this.#uploadCount++)
+    this.#uploads.set(id, new Map())
+    return this.#reply(200, `<R><UploadId>${id}</UploadId></R>`)
+  }
+
+  #storePart(parts: Map<number, Buffer>, query: URLSearchParams, body: Buffer): Response {
+    const number = Number(query.get('partNumber'))
+    parts.set(number, body)
+    return this.#reply(200, '', { etag: `"${number}"` })
+  }
+
+  #complete(key: string, parts: Map<number, Buffer>): Response {
+    const body = Buffer.concat([...parts].sort(([a], [b]) => a - b).map(([, part]) => part))
+    this.objects.set(key, { body, at: this.now() })
+    return this.#reply(200, '<R></R>')
+  }
+
+  #put(key: string, body: Buffer, headers: Headers): Response {
+    if (this.isConditional && headers.get('if-none-match') === '*' && this.objects.has(key)) {
+      return this.#error(412, 'PreconditionFailed')
+    }
+    this.objects.set(key, { body, at: this.now() })
+    return this.#reply(200, '')
+  }
+
+  #delete(key: string): Response {
+    this.objects.delete(key)
+    return this.#reply(204, null)
+  }
+
+  #get(key: string, method: string, headers: Headers): Response {
+    const object = this.objects.get(key)
+    if (object === undefined) return this.#error(404, 'NoSuchKey')
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.get('range') ?? '') ?? []
+    const body = start === undefined ? object.body : object.body.subarray(Number(start), Number(end) + 1)
+    const modified = { 'last-modified': new Date(object.at).toUTCString() }
+    return this.#reply(200, method === 'HEAD' ? null : Uint8Array.from(body), modified)
+  }
+
+  #error(status: number, code: string): Response {
+    return this.#reply(status, `<Error><Code>${code}</Code><Message>${code}</Message></Error>`)
+  }
+
+  #reply(status: number, body: BodyInit | null, headers: Record<string, string> = {}): Response {
+    return new Response(body, { status, headers: { date: new Date(this.now()).toUTCString(), ...headers } })
+  }
+}
