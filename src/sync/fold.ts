@@ -23,7 +23,7 @@ export interface FoldedRecord {
 }
 
 /** The identity of a record by which a fold recognizes the stream that it has read before. */
-export interface RecordMark {
+interface RecordMark {
   readonly seqNum: number
   readonly timestamp: number
 }
@@ -43,7 +43,7 @@ export interface FoldState<State, Pending = unknown> {
 }
 
 /** Returns the value of a reducer and a record. */
-export type Reduce<State, Item> = (state: State, record: Item) => State
+type Reduce<State, Item> = (state: State, record: Item) => State
 
 /** The outcome of a change. */
 type FoldOutcome<State, Pending> =
