@@ -25,6 +25,7 @@ import {
   integerFrom,
   integerOf,
   Malformed,
+  messageForm,
   nested,
   type ObjectForm,
   objectForm,
@@ -34,7 +35,6 @@ import {
   type ReadRules,
   readJson,
   type TwoWay,
-  withTexts,
 } from './json.ts'
 
 /** Configurations (docs/protocol.md "Configuration"), at both ends of the protocol. */
@@ -79,40 +79,34 @@ const DELETE_ON_EMPTY: TwoWay<Deletion> = {
 
 const TIMESTAMPING = objectForm<Timestamping>({ mode: oneOf(MODES), uncapped: booleanOf })
 
-const STREAM_CONFIG = objectForm<StreamReconfiguration>(
-  {
-    storageClass: oneOf(CLASSES),
-    retentionPolicy: RETENTION_POLICY,
-    timestamping: nested(TIMESTAMPING),
-    deleteOnEmpty: DELETE_ON_EMPTY,
-  },
-  'stream reconfiguration',
-)
+const STREAM_CONFIG = objectForm<StreamReconfiguration>({
+  storageClass: oneOf(CLASSES),
+  retentionPolicy: RETENTION_POLICY,
+  timestamping: nested(TIMESTAMPING),
+  deleteOnEmpty: DELETE_ON_EMPTY,
+})
 
 /** Null is not allowed, and in a PATCH it keeps the value. */
 const FLAG = { form: booleanOf, nullable: false, clearable: false }
 
-const BASIN_CONFIG = objectForm<BasinReconfiguration>(
-  {
-    defaultStreamConfig: nested(STREAM_CONFIG),
-    streamCipher: cipherOf,
-    createStreamOnAppend: FLAG,
-    createStreamOnRead: FLAG,
-  },
-  'basin reconfiguration',
-)
+const BASIN_CONFIG = objectForm<BasinReconfiguration>({
+  defaultStreamConfig: nested(STREAM_CONFIG),
+  streamCipher: cipherOf,
+  createStreamOnAppend: FLAG,
+  createStreamOnRead: FLAG,
+})
 
 const CHANGE: ReadRules = { nullClears: true }
 const KNOWN_ONLY: ReadRules = { knownOnly: true }
 
 /** The configuration of a stream in a request; `assertStreamConfig` checks its values. */
-export const STREAM_CONFIG_INPUT: ObjectForm<StreamConfigInput> = withTexts({
+export const STREAM_CONFIG_INPUT: ObjectForm<StreamConfigInput> = messageForm({
   read: (value, name) => STREAM_CONFIG.read(value, name) as StreamConfigInput,
   write: (config) => STREAM_CONFIG.write(normalizeStreamConfig(config), undefined),
 })
 
 /** The configuration of a basin in a request; `assertBasinConfig` checks its values. */
-export const BASIN_CONFIG_INPUT: ObjectForm<BasinConfigInput> = withTexts({
+export const BASIN_CONFIG_INPUT: ObjectForm<BasinConfigInput> = messageForm({
   read: (value, name) => BASIN_CONFIG.read(value, name) as BasinConfigInput,
   write: (config) => BASIN_CONFIG.write(basinConfig(config), undefined),
 })

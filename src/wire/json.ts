@@ -239,15 +239,15 @@ export function objectForm<Shape extends object>(fields: Fields<Shape>, what = '
       return result
     },
   }
-  return withTexts(form, what)
+  return messageForm(form, what)
 }
 
 function twoWay<Value>(form: Form<Value>): TwoWay<Value> {
   return typeof form === 'function' ? { read: form, write: (value) => value } : form
 }
 
-/** Completes the form of an object. */
-export function withTexts<Shape>(
+/** The form of a message that is an object. */
+export function messageForm<Shape>(
   { read, write }: Pick<ObjectForm<Shape>, 'read' | 'write'>,
   what = 'body',
 ): ObjectForm<Shape> {
