@@ -1,6 +1,8 @@
 import { HeadwaterError } from '../../src/index.ts'
+import { parseJson } from '../../src/wire/json.ts'
+import { decoded, failureOf, connectionFailure as failureOfConnection } from '../client/errors.ts'
 import type { ConnectOptions } from '../client/index.ts'
-import { CliError, printable, redact } from './errors.ts'
+import { printable, redact } from './errors.ts'
 
 type Fetch = NonNullable<ConnectOptions['fetch']>
 
@@ -38,19 +40,28 @@ export class Server {
   }
 
   /** Sends a request for which the client has no method. Resolves to the JSON of the reply. */
-  async request(path: string, body?: object): Promise<unknown> {
+  async request(path: string, signal: AbortSignal, body?: object): Promise<unknown> {
+    const isSafe = body === undefined
     const headers = {
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
       'content-type': 'application/json',
     }
-    const init = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) }
-    const response = await this.#fetch(new Request(`${this.#url}/v1${path}`, init)).catch((error) => {
-      throw new CliError(1, `cannot reach ${this.#name}: ${connectionFailure(error).reason}`)
-    })
-    const reply = (await response.json().catch(() => ({}))) as { message?: string; code?: string }
-    if (response.ok) return reply
-    const { message = `${this.#name} responded with status ${response.status}`, code = 'other' } = reply
-    throw new CliError(1, printable(`${message} (${code})`))
+    const content = isSafe ? {} : { method: 'POST', body: JSON.stringify(body) }
+    try {
+      // A redirect could send the token to another host.
+      const request = new Request(`${this.#url}/v1${path}`, {
+        headers,
+        signal,
+        redirect: 'manual',
+        ...content,
+      })
+      const response = await this.#fetch(request)
+      const text = await response.text()
+      if (!response.ok) throw failureOf(response.status, text, isSafe)
+      return decoded(!isSafe, () => parseJson(text))
+    } catch (error) {
+      throw failureOfConnection(error, isSafe).error
+    }
   }
 
   /** Describes an error of the client in one line. It names the server where the client does not. */

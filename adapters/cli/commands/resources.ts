@@ -3,6 +3,7 @@ import { type Command, Option, type OptionValues } from '@commander-js/extra-typ
 import { type Headwater, HeadwaterError } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { LOCATION } from '../../../src/model/info.ts'
+import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import {
   basinConfigJson,
   decodeBasinReconfiguration,
@@ -15,6 +16,7 @@ import {
   decodeEnsureStream,
   STREAM_INFO,
 } from '../../../src/wire/json-resources.ts'
+import { decoded } from '../../client/errors.ts'
 import type { CliContext } from '../context.ts'
 import { creationText, retentionOf } from '../creation.ts'
 import { CliError, printable, quoteArg, quoteName } from '../errors.ts'
@@ -153,7 +155,7 @@ export const createCommand = (context: CliContext) =>
       if (location !== undefined && name.stream !== undefined) {
         throw new CliError(2, '`--location` is for basins, not for streams')
       }
-      const create = async (hw: Headwater, { server }: Connected) => {
+      const create = async (hw: Headwater, { server, signal }: Connected) => {
         try {
           if (location !== undefined && server === undefined && location !== LOCATION.name) {
             throw new CliError(1, `unknown location ${quoteArg(location)}; expected ${LOCATION.name}`)
@@ -161,7 +163,9 @@ export const createCommand = (context: CliContext) =>
           const info =
             location === undefined || server === undefined
               ? await createResource(hw, name, config)
-              : JSON.stringify(await server.request('/basins', { basin: name.basin, location, config }))
+              : JSON.stringify(
+                  await server.request('/basins', signal, { basin: name.basin, location, config }),
+                )
           if (options.json) context.print(info)
           else context.printError(creationText(name, await retentionOf(hw, name)))
         } catch (error) {
@@ -236,11 +240,16 @@ export const locationsCommand = (context: CliContext) =>
     examples: ['headwater locations', 'headwater create my-basin --location aws:us-east-1'],
     notes: ['Servers and storages of headwater have one.'],
   }).action((options) =>
-    withHeadwater(options, context, async (_, { server }) => {
-      const locations = (await server?.request('/locations')) ?? [LOCATION]
-      for (const { name } of locations as { readonly name: string }[]) context.print(printable(String(name)))
+    withHeadwater(options, context, async (_, { server, signal }) => {
+      const reply = server === undefined ? [LOCATION] : await server.request('/locations', signal)
+      for (const name of decoded(false, () => namesOf(reply))) context.print(printable(name))
     }),
   )
+
+function namesOf(locations: unknown): readonly string[] {
+  const nameOf = (location: unknown) => stringOf(objectOf(location, 'location').name, 'name')
+  return arrayOf(locations, 'locations').map(nameOf)
+}
 
 export const deleteCommand = (context: CliContext) =>
   targetCommand('delete', {
