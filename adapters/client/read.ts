@@ -123,6 +123,10 @@ export class RemoteCursor implements RecordCursor {
     return undefined
   }
 
+  get streamId(): string | undefined {
+    return this.#streamId
+  }
+
   async next(): Promise<ReadEvent | undefined> {
     const { heartbeats = false } = this.#options
     try {

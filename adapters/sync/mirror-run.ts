@@ -66,10 +66,19 @@ type ConnectionEnd =
   | { readonly kind: 'other-copy' }
   | StoppedMirror
 
+/** Which stream a copy is of, as far as the server has said it. */
+interface Source {
+  /** The identity of the copy. */
+  readonly copy: string
+  /** The identity of the remote stream; undefined if it is not known. */
+  streamId: string | undefined
+}
+
 /** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
 export class MirrorRun {
   readonly #options: MirrorRunOptions
   #failures = 0
+  #source: Source | undefined
   /** How often in succession the copy turned out to be another one. */
   #replacements = 0
   #membership: Membership | undefined
@@ -114,8 +123,8 @@ export class MirrorRun {
     const { records, tail } = await firstArrival(remote, startQuery(from), signal)
     const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
     signal.throwIfAborted()
-    await copy.ensure()
-    if (outbox !== undefined && !(await this.#isContinued(signal))) {
+    const identity = await copy.ensure()
+    if (outbox !== undefined && !(await this.#isContinued(identity, signal))) {
       await outbox.log.eventually(() => outbox.log.device !== undefined, signal)
       await outbox.log.replaceStream(signal)
     }
@@ -130,12 +139,19 @@ export class MirrorRun {
   }
 
   /** Resolves to whether the remote stream continues the copy, rather than being another one. */
-  async #isContinued(signal: AbortSignal): Promise<boolean> {
+  async #isContinued(identity: string, signal: AbortSignal): Promise<boolean> {
     const { remote, copy } = this.#options
     const end = await copy.end()
     if (end.tail.seqNum === 0) return true
     const first = await firstArrival(remote, startQuery({ seqNum: comparedFrom(end) }), signal)
-    return continuationOf(end, first).kind !== 'replaced'
+    return (
+      isSameStream(this.#sourceOf(identity), first.streamId) && continuationOf(end, first).kind !== 'replaced'
+    )
+  }
+
+  #sourceOf(copy: string): Source {
+    if (this.#source?.copy !== copy) this.#source = { copy, streamId: undefined }
+    return this.#source
   }
 
   /** Ends a pause, or a connection that may be useless. */
@@ -193,7 +209,7 @@ export class MirrorRun {
     for (let isQuiet = false; !signal.aborted; ) {
       if (!isQuiet) this.#setState({ kind: 'connecting' })
       this.#connection = new Connection(this.#options, signal, (state) => this.#setState(state))
-      const end = await this.#connection.run(identity)
+      const end = await this.#connection.run(this.#sourceOf(identity))
       this.#connection = undefined
       if (signal.aborted) return
       isQuiet = end.kind === 'conflict'
@@ -300,11 +316,11 @@ class Connection {
   }
 
   /** Runs until the connection ends. */
-  async run(identity: string): Promise<ConnectionEnd> {
+  async run(source: Source): Promise<ConnectionEnd> {
     const ignoreSignal = onAbort(this.#signal, () => this.#ending.abort(this.#signal.reason))
     onAbort(this.#ending, () => this.#cursor?.close())
     try {
-      return await this.#copy(identity)
+      return await this.#copy(source)
     } catch (error) {
       return error instanceof Ended ? error.end : this.#endOf(asHeadwaterError(error))
     } finally {
@@ -328,9 +344,9 @@ class Connection {
     this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))
   }
 
-  async #copy(identity: string): Promise<never> {
+  async #copy(source: Source): Promise<never> {
     const { copy, outbox, clock } = this.#options
-    const open = await locally(copy.open(identity, this.#signal))
+    const open = await locally(copy.open(source.copy, this.#signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
     this.#session = session
@@ -341,10 +357,12 @@ class Connection {
     const first = await this.#event()
     if (this.#next === 0) await this.#begin(first)
     else {
+      if (!isSameStream(source, this.#cursor?.streamId)) throw new Ended(replacedMirror())
       const continuation = continuationOf(end, first)
       if (continuation.kind === 'replaced') throw new Ended(replacedMirror())
       if (continuation.kind === 'trimmed') throw new Ended(trimmedMirror(continuation.gap))
     }
+    source.streamId = this.#cursor?.streamId ?? source.streamId
     if (first.tail === undefined) this.#findTail()
     for (let event = first; ; event = await this.#event()) {
       const { records, tail } = event
@@ -444,17 +462,25 @@ class Connection {
   }
 }
 
-/** Resolves to the first records of a read, or to the tail if there are none. */
+/** Whether a remote stream can be that of a copy, by their identities. */
+function isSameStream({ streamId }: Source, found: string | undefined): boolean {
+  return streamId === undefined || found === undefined || streamId === found
+}
+
+/** Resolves to the first records of a read, or to the tail if there are none, and to the stream's identity. */
 async function firstArrival(
   remote: Stream,
   query: ReturnType<typeof startQuery>,
   signal: AbortSignal,
-): Promise<Arrival> {
+): Promise<Arrival & Pick<RecordCursor, 'streamId'>> {
   const opening = remote.openCursor(query, { heartbeats: true, allowsEmpty: 'always' })
   const cursor = await unlessAborted(signal, opening, (late) => late?.close())
   try {
     const event = await unlessAborted(signal, Promise.resolve(cursor?.next()))
-    return event?.kind === 'batch' ? event.batch : { records: [], tail: event?.tail }
+    const streamId = cursor?.streamId
+    if (event?.kind !== 'batch') return { records: [], tail: event?.tail, streamId }
+    const { records, tail } = event.batch
+    return { records, tail, streamId }
   } finally {
     cursor?.close()
   }

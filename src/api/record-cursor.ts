@@ -19,6 +19,8 @@ export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | 
 
 /** An open read: what sessions are made of, in the engine as in the client. */
 export interface RecordCursor {
+  /** The identity of the stream that is read, if a server has sent one. */
+  readonly streamId?: string | undefined
   /** The next event, without a promise if it is available; undefined at the end. One call at a time. */
   next(): MaybePromise<ReadEvent | undefined>
   /** Ends the read and frees what it holds. A pending `next` resolves to undefined. */
