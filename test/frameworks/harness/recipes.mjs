@@ -21,10 +21,13 @@ export async function recipeOf(app, edits = []) {
 export async function recipes() {
   const read = async (page) => [...(await readFile(join(DOCS, page), 'utf8')).matchAll(BLOCK)]
   const recipes = (await read('http.md')).flatMap(([, names, code]) =>
-    names.split(' ').map((name) => {
-      const [app, ...path] = name.split('/')
-      return [app, path.join('/'), code]
-    }),
+    names
+      .split(' ')
+      .filter((name) => name.includes('/'))
+      .map((name) => {
+        const [app, ...path] = name.split('/')
+        return [app, path.join('/'), code]
+      }),
   )
   const chat = (await read('ai-chat.md')).map(([, path, code]) => ['next-chat', path, code])
   return [...recipes, ...chat]
