@@ -35,7 +35,7 @@ export interface BasinStream {
 type BasinMessage =
   /** Asks the elected tab for the names and the state. */
   | { readonly kind: 'hello' }
-  /** Asks all tabs which streams they have open. */
+  /** Asks all tabs which streams they have open; again and again, because a killed tab does not say so. */
   | { readonly kind: 'elected' }
   /** A tab has the stream open, and `isUse` if the app has used it. */
   | { readonly kind: 'open'; readonly name: string; readonly isUse: boolean }
@@ -43,6 +43,9 @@ type BasinMessage =
   /** The streams that the elected tab knows. */
   | { readonly kind: 'names'; readonly names: readonly string[] }
   | { readonly kind: 'retry' }
+
+/** How often the elected tab asks which streams the others have open, in milliseconds. */
+const ROLL_CALL_MS = 15_000
 
 /** The parts of a synced basin. */
 interface BasinParts {
@@ -70,9 +73,12 @@ export class SyncedBasin {
   readonly #stored: Set<string>
   /** The streams that any tab has open, the one that was used last at the end. */
   #open = new Set<string>()
+  /** Those of them that are not open here, and that no tab has named since the last roll call. */
+  #unnamed = new Set<string>()
   /** The streams of the server, and those of this device with records. */
   #listed: ReadonlySet<string>
   readonly #membership: Membership
+  readonly #ignoreWakeUps: () => void
   #term: { readonly leader: BasinLeader; readonly discovery: Discovery; end(): void } | undefined
   /** Resolves once every stream has ended whose end has begun. */
   #ended: Promise<unknown> = Promise.resolve()
@@ -90,6 +96,11 @@ export class SyncedBasin {
       onElected: (isElected) => this.#onElected(isElected),
       onMessage: (message) => this.#onMessage(message),
     })
+    // Those of a tab that was frozen may be forgotten.
+    const onWakeUp = () => {
+      for (const name of this.#openHere()) this.#announce(name, true)
+    }
+    this.#ignoreWakeUps = (options.wakeUps ?? browserWakeUps)(onWakeUp)
     this.#post({ kind: 'hello' })
   }
 
@@ -170,6 +181,7 @@ export class SyncedBasin {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
     for (const [name, { isOpen }] of this.#entries) if (isOpen) this.#post({ kind: 'closed', name })
     this.#endTerm()
+    this.#ignoreWakeUps()
     this.#membership.leave()
     for (const entry of this.#entries.values()) void this.#end(entry)
     this.#entries.clear()
@@ -217,12 +229,19 @@ export class SyncedBasin {
         this.#postState()
       },
     })
+    let cancelRollCall = () => {}
+    const callRoll = () => {
+      this.#callRoll()
+      cancelRollCall = clock.schedule(ROLL_CALL_MS, callRoll, { background: true })
+    }
     const end = () => {
+      cancelRollCall()
       ending.abort()
       leader.end()
     }
+    this.#unnamed = new Set()
     this.#term = { leader, discovery, end }
-    this.#post({ kind: 'elected' })
+    callRoll()
     void discovery.run(ending.signal)
     leader.due([...this.#stored, ...this.#open])
   }
@@ -281,10 +300,22 @@ export class SyncedBasin {
     }
   }
 
+  /** Takes the streams for closed that no tab has named since the last call. */
+  #callRoll(): void {
+    for (const name of this.#unnamed) this.#onClosed(name)
+    const here = new Set(this.#openHere())
+    this.#unnamed = new Set([...this.#open].filter((name) => !here.has(name)))
+    this.#post({ kind: 'elected' })
+  }
+
+  /** In the order in which a tab that does not know them puts each before the others. */
   #answerElected(): void {
-    for (const name of this.#open) {
-      if (this.#entries.get(name)?.isOpen) this.#post({ kind: 'open', name, isUse: true })
-    }
+    for (const name of this.#openHere().reverse()) this.#post({ kind: 'open', name, isUse: false })
+  }
+
+  /** The streams that the app has open in this tab, the one that was used last at the end. */
+  #openHere(): string[] {
+    return [...this.#open].filter((name) => this.#entries.get(name)?.isOpen)
   }
 
   /** Tells all tabs that this one has the stream open, or has something to fetch or to send in it. */
@@ -294,6 +325,7 @@ export class SyncedBasin {
   }
 
   #onOpen(name: string, isUse: boolean): void {
+    this.#unnamed.delete(name)
     const isNew = !this.#open.has(name)
     if (isUse) {
       this.#open.delete(name)

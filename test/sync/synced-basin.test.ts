@@ -1,6 +1,7 @@
 // @module-tag slow
 
 import { describe, expect, test } from 'vitest'
+import { type Coordinator, coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import type { Basin } from '../../src/index.ts'
 import { eventually, kindsIn, openBasinServer, openTab } from './synced-basins.ts'
 
@@ -361,6 +362,70 @@ describe('a stream that was deleted on the server', () => {
     expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['new'])
     expect(opened.state.kind).toBe('live')
   })
+})
+
+/** Elects the tabs, until those that use it are killed: they send nothing any more. */
+function killable() {
+  const leaves: (() => void)[] = []
+  let isKilled = false
+  const coordinator: Coordinator = (name, candidate, stands) => {
+    const membership = coordinateInThread(name, candidate, stands)
+    leaves.push(membership.leave)
+    return { ...membership, post: (message) => isKilled || membership.post(message) }
+  }
+  const kill = () => {
+    isKilled = true
+    for (const leave of leaves) leave()
+  }
+  return { coordinator, kill }
+}
+
+test.each([true, false])(
+  'a tab that is killed leaves its connections to others: elected %s',
+  async (isElected) => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'ab') await server.basin.stream(`rooms/${name}`).append(name)
+    const other = await openTab(server, tab.storage)
+    const { coordinator, kill } = killable()
+    const openMine = () => tab.start({ connectionsMax: 1 })
+    const openTheirs = () => other.start({ connectionsMax: 1, coordinator })
+    const [first, second] = isElected ? [openTheirs, openMine] : [openMine, openTheirs]
+    const basins = [await first(), await second()]
+    const [mine, theirs] = isElected ? basins.reverse() : basins
+    mine!.stream('rooms/a')
+    await clock.settle()
+    theirs!.stream('rooms/b')
+    await clock.advance('5m')
+    expect(kindsIn(mine!)).toEqual({ a: 'waiting', b: expect.stringMatching('live|waiting') })
+    other.network.refuse()
+    kill()
+    await clock.advance('31s')
+    expect(kindsIn(mine!)).toEqual({ a: 'live', b: 'waiting' })
+  },
+)
+
+test('a tab that was frozen names its streams when it continues', async () => {
+  const { server, clock, tab } = await openBoth()
+  for (const name of 'ab') await server.basin.stream(`rooms/${name}`).append(name)
+  const other = await openTab(server, tab.storage)
+  let isFrozen = false
+  const coordinator: Coordinator = (name, { onElected, onMessage }, stands) =>
+    coordinateInThread(name, { onElected, onMessage: (message) => isFrozen || onMessage(message) }, stands)
+  const mine = await tab.start({ connectionsMax: 1 })
+  const theirs = await other.start({ connectionsMax: 1, coordinator })
+  mine.stream('rooms/a')
+  await clock.settle()
+  theirs.stream('rooms/b')
+  isFrozen = true
+  await clock.advance('31s')
+  expect(kindsIn(mine).a).toBe('live')
+  isFrozen = false
+  for (const wake of other.wakeUps) wake()
+  await clock.advance('1m')
+  expect(kindsIn(mine).a).toBe('waiting')
+  await server.basin.stream('rooms/b').append('news')
+  await clock.advance('1s')
+  expect(await bodiesOf(other.local, 'rooms/b')).toEqual(['b', 'news'])
 })
 
 describe('a stream that the server refuses', () => {
