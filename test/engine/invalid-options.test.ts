@@ -12,6 +12,7 @@ import { orderedKeyValueStorage } from '../../adapters/storage/index.ts'
 import { indexedDb, trimWhenLow } from '../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { objectStorage } from '../../adapters/storage/s3/index.ts'
 import { durableObject } from '../../adapters/storage/sqlite/durable-object.ts'
 import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { mirror, outbox, syncedBasin, syncedStream } from '../../adapters/sync/index.ts'
@@ -48,6 +49,8 @@ const CALLS: readonly [call: string, field: string, () => unknown][] = [
   ['filesystem', 'durability', () => filesystem('data', { durability: 'none' as never })],
   ['indexedDb', 'name', () => indexedDb(1 as never)],
   ['indexedDb', 'lowSpaceShare', () => indexedDb('a', { lowSpaceShare: 2 })],
+  ['objectStorage', 'bucket', () => objectStorage({ bucket: 'Not A Bucket' })],
+  ['objectStorage', 'cacheBytes', () => objectStorage({ bucket: 'data', cacheBytes: -1 })],
   ['postgres', 'connectionString', () => postgres({})],
   ['postgres', 'retryMs', () => postgres({ connectionString: URL, retryMs: -1 })],
   ['postgres', 'connectionsMax', () => postgres({ connectionString: URL, connectionsMax: 0 })],

@@ -155,7 +155,9 @@ describe('small appends', () => {
     expect(rest).toEqual(Array.from({ length: 64 }, (_, i) => i))
   })
 
-  it('are read and trimmed exactly while they are merged by several sessions', async () => {
+  it('are read and trimmed exactly while they are merged by several sessions', {
+    tags: ['slow'],
+  }, async () => {
     const append = fc.record({
       kind: fc.constant('append' as const),
       bodyBytes: fc.constantFrom(1, 400, 9_000, LARGE),

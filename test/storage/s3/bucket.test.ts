@@ -187,7 +187,9 @@ it('with `flushMs`, appends that arrive meanwhile share a request', async () => 
   await passing(hw.close())
 })
 
-it('many small groups are rolled into larger objects, which a reopened storage reads', async () => {
+it('many small groups are rolled into larger objects, which a reopened storage reads', {
+  tags: ['slow'],
+}, async () => {
   const s3 = new FakeS3()
   const hw = await opened(s3.storage())
   for (let i = 0; i < 1_100; i++) await notes(hw).append(`${i}`)

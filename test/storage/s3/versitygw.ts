@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { objectStorage } from '../../../adapters/storage/s3/index.ts'
 import { reservedPort } from '../../support/port.ts'
 
@@ -47,12 +48,8 @@ export class Gateway {
       this.#sidecar,
       this.#data,
     ])
-    while (this.#process.exitCode === null) {
-      const reply = await fetch(this.endpoint).catch(() => undefined)
-      if (reply !== undefined) return
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    throw new Error(`versitygw has ended with ${this.#process.exitCode}`)
+    const replies = () => fetch(this.endpoint).then(Boolean, () => false)
+    await expect.poll(replies).toBe(true)
   }
 
   async stop(): Promise<void> {
