@@ -138,6 +138,25 @@ test('a view can start at the tail of a copy whose records were all trimmed', as
   view.stop()
 })
 
+test.each(['view', 'read'])('a copy that restarts while a %s finds its start replaces it', async (kind) => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', mine(4, 'mine'), 'b'])
+  outbox.add(4, 'mine')
+  vi.spyOn(local, 'openCursor').mockImplementationOnce(async () => {
+    await local.delete()
+    await local.append('new')
+    throw new HeadwaterError('stream_deleted', 'deleted')
+  })
+  if (kind === 'read') {
+    expect(textOf(await reads.read({ tailOffset: 1 }).toArray())).toBe('new (mine)')
+    return
+  }
+  const view = watch(reads, { tailOffset: 1 })
+  await clock.settle()
+  expect(view.text()).toBe('new (mine)')
+  view.stop()
+})
+
 test('pending records are shown while there is no local copy', async () => {
   const { local, outbox, reads } = await copyOf()
   const view = watch(reads)
