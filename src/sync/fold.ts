@@ -186,7 +186,6 @@ export interface FoldSnapshot extends SnapshotKind {
   readonly position: number
   /** The last record that the value contains; null if there is none. */
   readonly last: RecordMark | null
-  /** Keys of records that the value contains and the outbox still has. */
   /** Whether the state is JSON, or bytes of the app's own. */
   readonly isJson: boolean
   /** The encoded state. */

@@ -1,5 +1,5 @@
 import { equalBytes } from '../model/bytes.ts'
-import { HeadwaterError } from '../model/errors.ts'
+import { ERROR_KINDS, HeadwaterError } from '../model/errors.ts'
 import type { StreamPosition, StreamTail } from '../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../model/read-query.ts'
 import { equalHeaders, type SequencedRecord } from '../model/record.ts'
@@ -241,10 +241,12 @@ export function decodeMessage(value: unknown): MirrorMessage | undefined {
   const { kind, state } = Object(value) as { readonly kind?: unknown; readonly state?: unknown }
   if (PLAIN_KINDS.includes(kind as PlainKind)) return { kind: kind as PlainKind }
   if (kind !== 'state' || typeof state !== 'object' || state === null) return undefined
-  const { error } = state as { readonly error?: SentError | undefined }
+  const { error } = state as { readonly error?: Partial<SentError> | null | undefined }
   if (error === undefined) return { kind, state: state as MirrorState }
-  return {
-    kind,
-    state: { ...state, error: new HeadwaterError(error.code, error.message, error) } as MirrorState,
-  }
+  if (typeof error?.message !== 'string') return undefined
+  const { code = 'other', message, mayHaveEffects, field } = error
+  // Another tab may run a later version, which has more codes.
+  const known = Object.hasOwn(ERROR_KINDS, code) ? code : 'other'
+  const received = new HeadwaterError(known, message, { mayHaveEffects, field })
+  return { kind, state: { ...state, error: received } as MirrorState }
 }
