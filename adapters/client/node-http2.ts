@@ -140,7 +140,17 @@ export class Http2Transport {
     const { session } = connection
     if (connection.isSuspect || session.destroyed) return
     connection.isSuspect = true
-    const cancelTimer = this.#clock.schedule(PING_MS, () => session.destroy(lostConnection()))
+    let cancelTimer = () => {}
+    const awaitAnswer = () => {
+      const received = session.socket.bytesRead
+      cancelTimer = this.#clock.schedule(PING_MS, () => {
+        if (session.destroyed) return
+        // Behind much data, the answer may take long although the connection is alive.
+        if (session.socket.bytesRead > received) awaitAnswer()
+        else session.destroy(lostConnection())
+      })
+    }
+    awaitAnswer()
     session.ping((error) => {
       cancelTimer()
       if (error === null) connection.isSuspect = false
