@@ -18,6 +18,7 @@ import {
 import {
   type Confirmed,
   entriesInDoubt,
+  isDoubtFound,
   isWaiting,
   type OutboxEntry,
   outcomeUnknownError,
@@ -73,6 +74,11 @@ interface Attempt {
   readonly batch: number | undefined
   /** Whether an earlier attempt was in doubt when it was sent. */
   readonly isInDoubt: boolean
+  /**
+   * The tail before it was sent, if no attempt in doubt has any of its entries: those were found. Undefined
+   * otherwise.
+   */
+  readonly after: number | undefined
 }
 
 /** Sends the entries of an outbox, each exactly once on any server, as docs/sync-protocol.md describes. */
@@ -172,7 +178,7 @@ export class OutboxSender {
 
   /** Sends one batch. */
   async #step(): Promise<void> {
-    const { onState } = this.#context
+    const { log, remote, onState } = this.#context
     onState({ kind: 'sending' })
     if (this.#token === undefined) await this.#claim()
     if (this.#losses > 0) await this.#letOthersPass()
@@ -184,8 +190,11 @@ export class OutboxSender {
     const entries = this.#next()
     if (entries.length > 0) {
       const batch = isPlain && mode === 'tail' ? undefined : this.#progress.batch + 1
+      const after = isDoubtFound(log.state)
+        ? (matchSeqNum ?? (await tailOrZero(remote, this.#signal)))
+        : undefined
       await this.#mark(entries, mode, matchSeqNum)
-      await this.#attempt({ entries, matchSeqNum, batch, isInDoubt: this.#isInDoubt })
+      await this.#attempt({ entries, matchSeqNum, batch, isInDoubt: this.#isInDoubt, after })
     }
     this.#failures = 0
   }
@@ -252,10 +261,15 @@ export class OutboxSender {
     await this.#note({ doubtTo: Math.max(last, doubtTo), mode, position: examined })
   }
 
-  async #stored(ack: AppendAck, { entries, batch }: Attempt): Promise<void> {
+  async #stored(ack: AppendAck, { entries, batch, after = 0 }: Attempt): Promise<void> {
     const { log, clock, onSent, afterRefusal } = this.#context
     const { start, end, duplicate } = ack
     if (batch !== undefined) this.#provenAt = clock.now()
+    if (duplicate && end.seqNum <= after) {
+      // It is an earlier attempt, of which everything was found. It may be trimmed, and cannot be examined then.
+      await this.#note({ batch: batch!, doubtTo: -1, position: after })
+      return this.#settle()
+    }
     const stored = duplicate ? storedEntries(log.state, afterRefusal, ack) : entries
     // An attempt with other entries may have been stored as this batch.
     if (stored === undefined) return this.#learn(batch!, start.seqNum)

@@ -129,6 +129,15 @@ export function entriesInDoubt({ entries, progress }: OutboxState): readonly Out
   return [...entries.values()].filter((entry) => entry.number <= doubtTo && isWaiting(entry))
 }
 
+/** Whether attempts were in doubt whose entries were all found, or discarded by the app, since. */
+export function isDoubtFound({ entries, progress }: OutboxState): boolean {
+  const doubtTo = progress?.doubtTo ?? -1
+  if (doubtTo < 0) return false
+  return [...entries.values()].every(
+    ({ number, confirmation }) => number > doubtTo || confirmation !== undefined,
+  )
+}
+
 /** Returns the entries that the server has acknowledged, and that no copy is known to have. */
 export function acknowledgedEntries({ entries }: OutboxState): readonly OutboxEntry[] {
   return [...entries.values()].filter(({ confirmation, isFound }) => confirmation !== undefined && !isFound)

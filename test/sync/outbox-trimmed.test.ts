@@ -66,3 +66,32 @@ test('an append in doubt is confirmed by those of its records that were not trim
   expect(await confirmed()).toMatchObject({ start: { seqNum: 5 }, end: { seqNum: 8 } })
   expect(failures).toEqual([])
 })
+
+test('what was never sent is not in doubt if the batch before was found, then trimmed', async () => {
+  let isLost = false
+  const device = await openLive(async () => {
+    if (!isLost) return
+    isLost = false
+    await copied(device)
+    device.network.refuse()
+    throw new HeadwaterError('unavailable', 'the response was lost')
+  })
+  const { synced, clock, origin, network } = device
+  await synced.append('first')
+  await clock.advance('1m')
+  isLost = true
+  const found = await synced.append('found')
+  await clock.advance('1m')
+  await found.confirmed()
+  await origin.append(['other', 'another'])
+  await origin.trim((await origin.checkTail()).seqNum - 1)
+  network.heal()
+  await clock.advance('1m')
+  await synced.mirror.restart()
+  const late = await synced.append('late')
+  await clock.advance('1m')
+  expect(synced.outbox.failed).toEqual([])
+  expect(await late.confirmed()).toMatchObject({ start: { seqNum: 10 } })
+  const stored = await origin.read({}, { commands: false }).toArray()
+  expect(stored.map(({ body }) => body)).toEqual(['another', 'late'])
+})
