@@ -167,7 +167,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
         _headwater; echo "\${COMPREPLY[@]}"`
       return (await shell(script)).stdout.trim().split(' ')
     }
-    expect(await complete('app')).toEqual(['append'])
+    expect(await complete('app')).toEqual(['append', 'apply'])
     expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke'])
     expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
     expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])

@@ -19,8 +19,8 @@ const USED = {
 
 interface App {
   append(text: string): Promise<number>
-  /** The number of access tokens, or the error code. */
-  tokens(): Promise<number | string>
+  /** Appends to an encrypted stream. Resolves to its tail, or to the error code. */
+  encrypt(text: string): Promise<number | string>
   close(): Promise<void>
 }
 
@@ -67,14 +67,14 @@ inChromium('an app with the package, built by Vite without configuration', (brow
   it('runs on every storage, and without a chunk that cannot be fetched until it can', async () => {
     const page = await openPage(await built('index.js'), /ERR_FAILED/)
     expect(await page.evaluate(() => run())).toEqual({ memory: USED, indexeddb: USED })
-    const chunk = '**/assets/tokens-*.js'
+    const chunk = '**/assets/stream-codec-*.js'
     await page.route(chunk, (route) => route.abort())
     await page.reload()
     const opened = await page.evaluateHandle(() => openApp())
     expect(await opened.evaluate((app) => app.append('a'))).toBe(1)
-    expect(await opened.evaluate((app) => app.tokens())).toBe('unavailable')
+    expect(await opened.evaluate((app) => app.encrypt('a'))).toBe('unavailable')
     await page.unroute(chunk)
-    expect(await opened.evaluate((app) => app.tokens())).toBe(0)
+    expect(await opened.evaluate((app) => app.encrypt('a'))).toBe(1)
     await opened.evaluate((app) => app.close())
   })
 

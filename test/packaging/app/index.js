@@ -3,6 +3,8 @@ import { indexedDb } from 'headwater/indexeddb'
 import { memory } from 'headwater/memory'
 import { firstValueFrom, take, toArray } from 'rxjs'
 
+const KEY = new Uint8Array(32).fill(7)
+
 /** What a page is told on each storage. */
 globalThis.run = async () => ({ memory: await use(memory()), indexeddb: await use(indexedDb('used')) })
 
@@ -10,11 +12,14 @@ globalThis.run = async () => ({ memory: await use(memory()), indexeddb: await us
 globalThis.openApp = async () => {
   const hw = await open({ storage: indexedDb('kept') })
   const stream = hw.basin('my-app').stream('chats/42')
+  await hw.ensureBasin('sealed', { streamCipher: 'aes-256-gcm' })
+  await hw.basin('sealed').ensureStream('diary')
+  const diary = hw.basin('sealed').stream('diary', { encryptionKey: KEY })
   return {
     append: (text) => stream.append(text).then(({ end }) => end.seqNum),
-    tokens: () =>
-      hw.listAccessTokens().then(
-        ({ items }) => items.length,
+    encrypt: (text) =>
+      diary.append(text).then(
+        ({ end }) => end.seqNum,
         ({ code }) => code,
       ),
     close: () => hw.close(),
@@ -33,7 +38,7 @@ async function use(storage) {
   const bodies = (await followed).map(({ body }) => body)
   const streams = (await hw.basin('my-app').listStreams()).items.map(({ name }) => name)
   await hw.ensureBasin('sealed', { streamCipher: 'aes-256-gcm' })
-  const sealed = hw.basin('sealed').stream('diary', { encryptionKey: new Uint8Array(32).fill(7) })
+  const sealed = hw.basin('sealed').stream('diary', { encryptionKey: KEY })
   await sealed.append('secret')
   const [secret] = (await sealed.readBatch()).records
   const scope = { basins: { prefix: '' }, ops: ['list-streams'] }
