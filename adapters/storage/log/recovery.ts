@@ -185,9 +185,10 @@ function replayJournal(
   onChange: (change: Change, place: FramePlace, data: Buffer) => void,
 ): FoundJournal {
   let offset = HEADER_BYTES
-  let lastGroup = HEADER_BYTES
+  // Without a group, the header is the last piece, of which nothing tells whether it is durable.
+  let lastGroup = 0
   let nextGroup = firstGroup
-  let flags = GROUP_CLOSED
+  let flags = 0
   for (;;) {
     const header = decodeGroupHeader(bytes, offset, salt)
     if (header === undefined || !hasFrames(bytes, offset, header, salt)) break
