@@ -15,8 +15,8 @@ import {
 } from './piece.ts'
 import type { RangeCache } from './range-cache.ts'
 
-/** How often an opening begins again because another writer added a piece. */
-const FENCES_MAX = 20
+/** How long an opening tries to add its piece before another writer adds one, in milliseconds. */
+const FENCE_MS_MAX = 60_000
 /** How long a piece of unknown outcome is looked for and stored again, in milliseconds. */
 const APPEND_MS_MAX = 60_000
 const BACKOFF_MS = { first: 50, max: 5_000 }
@@ -68,18 +68,27 @@ export class BucketMedium implements Medium {
 
   /** Fences earlier writers, then reads what is there. */
   static async open(bucket: Bucket, cache: RangeCache): Promise<BucketMedium> {
-    for (let attempt = 1; ; attempt++) {
-      const indexes = (await bucket.list(CHAIN)).flatMap(({ key }) => pieceIndex(key) ?? [])
-      const last = indexes.at(-1)
-      const epoch = last === undefined ? 1 : (await headerOf(bucket, last)).epoch + 1
-      const fence = { epoch, journal: 0, checkpoint: 0, nonce: newNonce() }
-      const index = (last ?? 0) + 1
-      if (await created(bucket, index, fence, new Uint8Array())) {
-        const medium = new BucketMedium(bucket, cache, epoch, index + 1, await readChain(bucket))
-        await medium.#readFiles()
-        return medium
+    const startedAt = performance.now()
+    let last = await lastIndex(bucket)
+    for (;;) {
+      const before = last === 0 ? 0 : (await headerOf(bucket, last))?.epoch
+      const fence = { epoch: (before ?? 0) + 1, journal: 0, checkpoint: 0, nonce: newNonce() }
+      // One that was removed meanwhile is far behind the end of the chain.
+      if (before === undefined) last = await lastIndex(bucket)
+      else if (await created(bucket, last + 1, fence, new Uint8Array())) {
+        const end = await lastIndex(bucket)
+        if (end === last + 1) {
+          const medium = new BucketMedium(bucket, cache, fence.epoch, end + 1, await readChain(bucket))
+          await medium.#readFiles()
+          return medium
+        }
+        // The number was free because the writer has removed its piece, long before the end of the chain.
+        await bucket.remove(pieceKey(last + 1))
+        last = end
       }
-      if (attempt === FENCES_MAX) {
+      // A writer that adds pieces meanwhile is followed, piece by piece.
+      else last++
+      if (performance.now() - startedAt > FENCE_MS_MAX) {
         throw new StorageFailure('blocked', 'another process writes to the bucket', { nothingWritten: true })
       }
     }
@@ -149,6 +158,7 @@ export class BucketMedium implements Medium {
     }
   }
 
+  /** Pieces without data stay: the last piece of the chain, and those that fence writers, are never removed. */
   async remove(name: string): Promise<void> {
     const { kind, number } = parsed(name)
     this.assertInPlace()
@@ -189,13 +199,15 @@ export class BucketMedium implements Medium {
     const index = this.#nextIndex
     const own = { ...header, epoch: this.#epoch, nonce: newNonce() }
     try {
-      if (!(await created(this.#bucket, index, own, data))) this.fail(takenOver(true))
+      if (!(await created(this.#bucket, index, own, data))) {
+        this.fail(takenOver(true))
+        throw this.#failure
+      }
     } catch (error) {
       // It may have the number, or get it later.
       if (!(error as StorageFailure).nothingWritten) this.fail(error as StorageFailure)
       throw error
     }
-    this.assertInPlace()
     this.#nextIndex++
     if (header.checkpoint > 0) {
       this.#checkpoints.add(header.checkpoint)
@@ -244,16 +256,25 @@ interface Chain {
   readonly checkpoints: Set<number>
 }
 
-/** Reads the headers of all pieces. */
+async function lastIndex(bucket: Bucket): Promise<number> {
+  return (await bucket.list(CHAIN)).flatMap(({ key }) => pieceIndex(key) ?? []).at(-1) ?? 0
+}
+
+/**
+ * Reads the headers of all pieces. A fenced writer may still remove those of journals that no longer count:
+ * its checkpoint was confirmed before.
+ */
 async function readChain(bucket: Bucket): Promise<Chain> {
   const journals = new Map<number, Piece[]>()
   const checkpoints = new Set<number>()
   const objects = await bucket.list(CHAIN)
-  const headers: PieceHeader[] = new Array(objects.length)
+  const headers: (PieceHeader | undefined)[] = new Array(objects.length)
   await eachOf(objects, async ({ key }, i) => {
     headers[i] = await headerOf(bucket, pieceIndex(key)!)
   })
-  for (const [i, { journal, checkpoint }] of headers.entries()) {
+  for (const [i, header] of headers.entries()) {
+    if (header === undefined) continue
+    const { journal, checkpoint } = header
     if (checkpoint > 0) checkpoints.add(checkpoint)
     const { key, bytes } = objects[i]!
     if (bytes === PIECE_HEADER_BYTES) continue
@@ -265,11 +286,10 @@ async function readChain(bucket: Bucket): Promise<Chain> {
   return { journals, checkpoints }
 }
 
-async function headerOf(bucket: Bucket, index: number): Promise<PieceHeader> {
+async function headerOf(bucket: Bucket, index: number): Promise<PieceHeader | undefined> {
   const key = pieceKey(index)
   const found = await bucket.get(key, 0, PIECE_HEADER_BYTES)
-  if (found === undefined) throw new MissingFile(key)
-  return decodePieceHeader(key, found)
+  return found && decodePieceHeader(key, found)
 }
 
 /**
@@ -289,7 +309,7 @@ async function created(
     try {
       if ((await bucket.create(key, piece)) === 'created') return true
       // An earlier attempt may have stored it.
-      return (await headerOf(bucket, index)).nonce === header.nonce
+      return (await headerOf(bucket, index))?.nonce === header.nonce
     } catch (error) {
       if (StorageFailure.is(error) && error.nothingWritten) throw error
       if (performance.now() - startedAt > APPEND_MS_MAX) {

@@ -67,6 +67,22 @@ describe('of two processes', () => {
     expect(await bodies(second)).toEqual(['first', 'second'])
   })
 
+  it('the second takes over from one that never pauses', { tags: ['slow'] }, async () => {
+    const s3 = new FakeS3()
+    const first = await opened(s3.storage())
+    const acked: string[] = []
+    const writing = (async () => {
+      for (let i = 0; ; i++) {
+        await notes(first).append(`${i}`)
+        acked.push(`${i}`)
+      }
+    })().catch(() => {})
+    const second = await opened(s3.storage({ takeOver: true }))
+    await writing
+    await notes(second).append('second')
+    expect(await bodies(second)).toEqual([...acked, 'second'])
+  })
+
   it('the first one removes nothing that the other uses, wherever its roll was when it lost the bucket', async () => {
     for (const step of ['PUT segment-', 'PUT checkpoint-', 'PUT chain/', 'DELETE chain/']) {
       const s3 = new FakeS3()

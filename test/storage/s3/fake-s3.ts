@@ -76,14 +76,14 @@ export class FakeS3 {
 
   #list(query: URLSearchParams): Response {
     const keys = [...this.objects.keys()].filter((key) => key.startsWith(query.get('prefix')!)).sort()
-    const start = Number(query.get('continuation-token') ?? 0)
+    const rest = keys.filter((key) => key > (query.get('continuation-token') ?? ''))
     // Small pages, so that there are several.
-    const page = keys.slice(start, start + 100)
+    const page = rest.slice(0, 100)
     const contents = page.map((key) => {
       return `<Contents><Key>${key}</Key><Size>${this.objects.get(key)!.body.length}</Size></Contents>`
     })
-    const next = start + 100
-    const more = next < keys.length ? `<NextContinuationToken>${next}</NextContinuationToken>` : ''
+    const isLast = page.length === rest.length
+    const more = isLast ? '' : `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>`
     return this.#reply(200, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`)
   }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { vi } from 'vitest'
 import { objectStorage } from '../../../adapters/storage/s3/index.ts'
 import { reservedPort } from '../../support/port.ts'
 
@@ -48,8 +48,7 @@ export class Gateway {
       this.#sidecar,
       this.#data,
     ])
-    const replies = () => fetch(this.endpoint).then(Boolean, () => false)
-    await expect.poll(replies).toBe(true)
+    await vi.waitFor(() => fetch(this.endpoint), { timeout: 60_000 })
   }
 
   async stop(): Promise<void> {
