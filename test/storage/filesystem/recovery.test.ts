@@ -107,11 +107,13 @@ describe('missing data', () => {
     )
   })
 
-  test('is reported: the end of a journal that another follows', async () => {
+  test.each([
+    ['a part of the last group', (content: Buffer) => content.length - 200],
+    ['the whole last group', (content: Buffer) => content.lastIndexOf('GRUP')],
+  ])('is reported: %s of a journal that another follows', async (_, endOf) => {
     const { disk } = await twoJournals()
-    const { length } = disk.contentOf('journal-0000000001')
     const cut = copyOf(disk, (name, content) =>
-      name.endsWith('1') ? content.subarray(0, length - 200) : content,
+      name.endsWith('1') ? content.subarray(0, endOf(content)) : content,
     )
     await expect(openSimulated(cut, LARGE)).rejects.toMatchObject({ kind: 'corrupt' })
   })
