@@ -3,7 +3,6 @@ import { setTimeout } from 'node:timers/promises'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { type Medium, type MediumFile, MissingFile, type NewFile } from '../media/medium.ts'
-import type { Bucket } from './bucket.ts'
 import {
   CHAIN,
   decodePieceHeader,
@@ -14,6 +13,7 @@ import {
   pieceKey,
 } from './piece.ts'
 import type { RangeCache } from './range-cache.ts'
+import type { S3Bucket } from './s3-bucket.ts'
 
 /** How long an opening tries to add its piece before another writer adds one, in milliseconds. */
 const FENCE_MS_MAX = 60_000
@@ -34,40 +34,41 @@ interface Piece {
 }
 
 /**
- * Keeps the files of a log as objects of a bucket. Its writers fence each other: whoever opens it adds a piece
- * to the chain, and what an earlier writer adds after that is refused by the bucket. A file is removed only
+ * Keeps the files of a log as objects of a bucket. An opening fences earlier writers: it adds a piece to the
+ * chain, and the bucket then refuses the next piece of an earlier writer. A file is removed only
  * after a piece of this writer has followed the checkpoint that no longer needs it; so a writer that was
  * fenced meanwhile removes nothing that its successor uses (docs/storage-format.md "In a bucket").
  */
 export class BucketMedium implements Medium {
-  readonly #bucket: Bucket
+  readonly #bucket: S3Bucket
   readonly #cache: RangeCache
   readonly #epoch: number
   /** The pieces with data of each journal, in their order. */
   readonly #journals: Map<number, Piece[]>
-  /** Those that count. */
-  readonly #checkpoints: Set<number>
-  /** The lengths of segments and checkpoints. */
+  /** The lengths of segments and confirmed checkpoints. */
   readonly #files = new Map<string, number>()
   /** A roll adds pieces between those of the groups. */
   readonly #adding = new SerialQueue()
   #nextIndex: number
-  /** The checkpoint that was finished, but not confirmed by a piece. */
-  #unconfirmed = 0
   /** Why nothing more can be written. */
   #failure: StorageFailure | undefined
 
-  private constructor(bucket: Bucket, cache: RangeCache, epoch: number, nextIndex: number, chain: Chain) {
+  private constructor(
+    bucket: S3Bucket,
+    cache: RangeCache,
+    epoch: number,
+    nextIndex: number,
+    journals: Map<number, Piece[]>,
+  ) {
     this.#bucket = bucket
     this.#cache = cache
     this.#epoch = epoch
     this.#nextIndex = nextIndex
-    this.#journals = chain.journals
-    this.#checkpoints = chain.checkpoints
+    this.#journals = journals
   }
 
   /** Fences earlier writers, then reads what is there. */
-  static async open(bucket: Bucket, cache: RangeCache): Promise<BucketMedium> {
+  static async open(bucket: S3Bucket, cache: RangeCache): Promise<BucketMedium> {
     const startedAt = performance.now()
     let last = await lastIndex(bucket)
     for (;;) {
@@ -78,12 +79,13 @@ export class BucketMedium implements Medium {
       else if (await created(bucket, last + 1, fence, new Uint8Array())) {
         const end = await lastIndex(bucket)
         if (end === last + 1) {
-          const medium = new BucketMedium(bucket, cache, fence.epoch, end + 1, await readChain(bucket))
-          await medium.#readFiles()
+          const { journals, checkpoints } = await readChain(bucket)
+          const medium = new BucketMedium(bucket, cache, fence.epoch, end + 1, journals)
+          await medium.#readFiles(checkpoints)
           return medium
         }
-        // The number was free because the writer has removed its piece, long before the end of the chain.
-        await bucket.remove(pieceKey(last + 1))
+        // Behind the end of the chain, where a removed piece has left its number free, or another opening
+        // followed. Removing the piece would free its number for a writer that the other opening has fenced.
         last = end
       }
       // A writer that adds pieces meanwhile is followed, piece by piece.
@@ -108,8 +110,7 @@ export class BucketMedium implements Medium {
       const { position, bytes } = pieces.at(-1)!
       return { name: nameOf('journal', number), bytes: position + bytes }
     })
-    const files = [...this.#files].map(([name, bytes]) => ({ name, bytes }))
-    return [...journals, ...files.filter(({ name }) => this.#counts(name))]
+    return [...journals, ...[...this.#files].map(([name, bytes]) => ({ name, bytes }))]
   }
 
   async read(name: string, position: number, length: number): Promise<Buffer> {
@@ -127,7 +128,7 @@ export class BucketMedium implements Medium {
   async append(name: string, position: number, piece: Uint8Array): Promise<void> {
     const { number: journal } = parsed(name)
     const pieces = this.#journals.get(journal) ?? []
-    const index = await this.#add({ journal, checkpoint: this.#unconfirmed }, piece)
+    const index = await this.#add({ journal, checkpoint: 0 }, piece)
     pieces.push({ index, position, bytes: piece.length })
     this.#journals.set(journal, pieces)
   }
@@ -149,10 +150,8 @@ export class BucketMedium implements Medium {
       },
       finish: async () => {
         await upload.finish()
+        if (kind === 'checkpoint') await this.#add({ journal: 0, checkpoint: number }, new Uint8Array())
         this.#files.set(name, bytes)
-        if (kind !== 'checkpoint') return
-        this.#unconfirmed = number
-        await this.#add({ journal: 0, checkpoint: number }, new Uint8Array())
       },
       abandon: () => upload.abandon(),
     }
@@ -209,23 +208,16 @@ export class BucketMedium implements Medium {
       throw error
     }
     this.#nextIndex++
-    if (header.checkpoint > 0) {
-      this.#checkpoints.add(header.checkpoint)
-      if (header.checkpoint === this.#unconfirmed) this.#unconfirmed = 0
-    }
     return index
   }
 
-  async #readFiles(): Promise<void> {
-    for (const prefix of ['segment-', 'checkpoint-']) {
-      for (const { key, bytes } of await this.#bucket.list(prefix)) this.#files.set(key, bytes)
+  /** Lists the files, and removes checkpoints that an earlier writer could not confirm. */
+  async #readFiles(confirmed: ReadonlySet<number>): Promise<void> {
+    for (const { key, bytes } of await this.#bucket.list('segment-')) this.#files.set(key, bytes)
+    for (const { key, bytes } of await this.#bucket.list('checkpoint-')) {
+      if (confirmed.has(parsed(key).number)) this.#files.set(key, bytes)
+      else await this.#bucket.remove(key)
     }
-  }
-
-  /** Whether a file is one of the log: a checkpoint is once a piece has confirmed it. */
-  #counts(name: string): boolean {
-    const { kind, number } = parsed(name)
-    return kind !== 'checkpoint' || this.#checkpoints.has(number)
   }
 
   async #readJournal(
@@ -253,10 +245,11 @@ export class BucketMedium implements Medium {
 
 interface Chain {
   readonly journals: Map<number, Piece[]>
-  readonly checkpoints: Set<number>
+  /** The numbers of the checkpoints that a piece has confirmed. */
+  readonly checkpoints: ReadonlySet<number>
 }
 
-async function lastIndex(bucket: Bucket): Promise<number> {
+async function lastIndex(bucket: S3Bucket): Promise<number> {
   return (await bucket.list(CHAIN)).flatMap(({ key }) => pieceIndex(key) ?? []).at(-1) ?? 0
 }
 
@@ -264,7 +257,7 @@ async function lastIndex(bucket: Bucket): Promise<number> {
  * Reads the headers of all pieces. A fenced writer may still remove those of journals that no longer count:
  * its checkpoint was confirmed before.
  */
-async function readChain(bucket: Bucket): Promise<Chain> {
+async function readChain(bucket: S3Bucket): Promise<Chain> {
   const journals = new Map<number, Piece[]>()
   const checkpoints = new Set<number>()
   const objects = await bucket.list(CHAIN)
@@ -286,7 +279,7 @@ async function readChain(bucket: Bucket): Promise<Chain> {
   return { journals, checkpoints }
 }
 
-async function headerOf(bucket: Bucket, index: number): Promise<PieceHeader | undefined> {
+async function headerOf(bucket: S3Bucket, index: number): Promise<PieceHeader | undefined> {
   const key = pieceKey(index)
   const found = await bucket.get(key, 0, PIECE_HEADER_BYTES)
   return found && decodePieceHeader(key, found)
@@ -297,7 +290,7 @@ async function headerOf(bucket: Bucket, index: number): Promise<PieceHeader | un
  * before it tries again. Resolves to whether it is this one.
  */
 async function created(
-  bucket: Bucket,
+  bucket: S3Bucket,
   index: number,
   header: PieceHeader,
   data: Uint8Array,

@@ -3,7 +3,6 @@ import type { AwsClient } from 'aws4fetch'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { Bucket, BucketObject, Upload } from './bucket.ts'
 
 /** Keys of an account of the bucket's provider. */
 export interface S3Credentials {
@@ -57,8 +56,25 @@ class S3Error extends Error {
   }
 }
 
-/** A bucket that speaks the protocol of S3. Keys of the storage are below the prefix of the location. */
-export class S3Bucket implements Bucket {
+/** An object of a bucket. */
+interface BucketObject {
+  readonly key: string
+  readonly bytes: number
+}
+
+/** An object that does not exist before `finish` has resolved. */
+interface Upload {
+  write(bytes: Uint8Array): Promise<void>
+  finish(): Promise<void>
+  /** Removes what was written. Never rejects. */
+  abandon(): Promise<void>
+}
+
+/**
+ * A bucket that speaks the protocol of S3. Keys are below the prefix of the location. Reads see every write
+ * that has resolved. Calls are repeated for up to a minute; then they reject with a `StorageFailure`.
+ */
+export class S3Bucket {
   readonly #location: S3Location
   readonly #url: URL
   #client: Promise<AwsClient> | undefined
@@ -75,6 +91,7 @@ export class S3Bucket implements Bucket {
     )
   }
 
+  /** Lists the objects whose keys begin with a prefix, in the order of their keys. */
   async list(prefix: string): Promise<readonly BucketObject[]> {
     const objects: BucketObject[] = []
     const own = this.#location.prefix
@@ -94,6 +111,7 @@ export class S3Bucket implements Bucket {
     return objects
   }
 
+  /** Resolves to `length` bytes from `position` on, fewer at the end; undefined without such an object. */
   async get(key: string, position: number, length: number): Promise<Buffer | undefined> {
     const headers = { range: `bytes=${position}-${position + length - 1}` }
     try {
@@ -104,6 +122,7 @@ export class S3Bucket implements Bucket {
     }
   }
 
+  /** Stores an object unless the key exists. Makes one attempt, which may have stored it if it rejects. */
   async create(key: string, body: Uint8Array): Promise<'created' | 'exists'> {
     try {
       await this.#attempt({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })
@@ -114,10 +133,12 @@ export class S3Bucket implements Bucket {
     }
   }
 
+  /** Stores an object, or replaces it. */
   async put(key: string, body: Uint8Array): Promise<void> {
     await this.#call({ method: 'PUT', key, body })
   }
 
+  /** Begins an object that is stored in parts. */
   upload(key: string): Upload {
     let waiting: Uint8Array[] = []
     let bytes = 0
@@ -161,6 +182,7 @@ export class S3Bucket implements Bucket {
     }
   }
 
+  /** Removes an object if it exists. */
   async remove(key: string): Promise<void> {
     await this.#call({ method: 'DELETE', key })
   }

@@ -41,7 +41,7 @@ describe('an append whose request', () => {
 })
 
 describe('of two processes', () => {
-  it('the second is told which one has the bucket open', async () => {
+  it('an opening fails with an error that names the process with the bucket', async () => {
     const s3 = new FakeS3()
     await opened(s3.storage())
     await expect(open({ storage: s3.storage() })).rejects.toThrow(`process ${process.pid} on`)
@@ -83,6 +83,28 @@ describe('of two processes', () => {
     expect(await bodies(second)).toEqual([...acked, 'second'])
   })
 
+  it('none writes behind two others that opened the bucket at the same time', async () => {
+    const s3 = new FakeS3()
+    const writer = await opened(rolling(s3))
+    await notes(writer).append('first')
+    let second: Headwater | undefined
+    let pieces = 0
+    s3.faultOf = async (method, key) => {
+      if (method === 'PUT' && key.startsWith('chain/')) pieces++
+      // The first opening has added its piece, and looks whether it is the last one.
+      if (pieces !== 1 || method !== 'GET' || key !== '') return undefined
+      pieces++
+      second = await opened(rolling(s3))
+      return undefined
+    }
+    const third = await opened(rolling(s3))
+    s3.faultOf = () => undefined
+    await expect(notes(writer).append('late')).rejects.toMatchObject({ code: 'storage' })
+    await expect(notes(second!).append('late')).rejects.toMatchObject({ code: 'storage' })
+    await notes(third).append('third')
+    expect(await bodies(third)).toEqual(['first', 'third'])
+  })
+
   it('the first one removes nothing that the other uses, wherever its roll was when it lost the bucket', async () => {
     for (const step of ['PUT segment-', 'PUT checkpoint-', 'PUT chain/', 'DELETE chain/']) {
       const s3 = new FakeS3()
@@ -115,11 +137,14 @@ describe('of two processes', () => {
       expect(await bodies(second), step).toEqual(all)
       await second.close()
       expect(await bodies(await opened(rolling(s3))), step).toEqual(all)
+      // What the first one could not confirm is removed.
+      const checkpoints = [...s3.objects.keys()].filter((key) => key.startsWith('checkpoint-'))
+      expect(checkpoints.length, step).toBeLessThanOrEqual(1)
     }
   })
 })
 
-/** Rolls its journals every 2,000 bytes, and asks nobody whether the bucket is in use. */
+/** Rolls its journals every 2,000 bytes, and opens without an owner. */
 function rolling(s3: FakeS3): Storage {
   return {
     manifest: s3.storage().manifest,
