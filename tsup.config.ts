@@ -51,15 +51,6 @@ const embedCliPackages: Plugin = {
 
 const DIST = join(import.meta.dirname, 'dist')
 
-/** Leaves out what packs thousands of streams in memory: the storage does without it if it is missing. */
-const withoutPacking: Plugin = {
-  name: 'without-packing',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /\/packed\.js$/ }, ({ path }) => ({ path, namespace: 'left-out' }))
-    onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({ contents: '' }))
-  },
-}
-
 /** Makes one minified module of `headwater/browser`, with all dependencies. */
 async function bundleForPages(): Promise<void> {
   const { outputFiles } = await build({
@@ -72,7 +63,6 @@ async function bundleForPages(): Promise<void> {
     platform: 'browser',
     target: 'es2022',
     logLevel: 'error',
-    plugins: [withoutPacking],
   })
   const banner = '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */'
   await writeFile(join(DIST, 'browser.js'), `${banner}\n${outputFiles[0]!.text}`)

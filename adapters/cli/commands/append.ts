@@ -225,8 +225,8 @@ async function appendBatches(
 ): Promise<void> {
   let stream: Stream | undefined
   let session: AppendSession | undefined
-  // Nobody else knows the id before the first append, and no reader sees it: a writer who knew it could store
-  // a batch in place of the next one, which would then be acknowledged as a duplicate.
+  // The id is secret: another writer with the same id could store a batch in place of the next one, which
+  // would then be acknowledged as a duplicate.
   let producer = isRepeatable
     ? { id: `headwater-append-${idFrom(secureRandom)}`, epoch: 0, seq: 0 }
     : undefined

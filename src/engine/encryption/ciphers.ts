@@ -1,6 +1,6 @@
 import type { Cipher } from '../../model/config.ts'
-import { type HeadwaterError, invalid } from '../../model/errors.ts'
-import { loaded } from '../../runtime/loaded.ts'
+import { HeadwaterError, invalid } from '../../model/errors.ts'
+import { trackExternalWork } from '../../runtime/clock.ts'
 import { nodeCrypto } from '../../runtime/node.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { PLAIN, type RecordCodec } from '../log/record-codec.ts'
@@ -39,7 +39,7 @@ export class Ciphers {
     if (cipher === null) return PLAIN
     const problem = this.#problem(cipher)
     if (problem !== undefined) return missingCodec(cipher, problem)
-    const { streamCodec } = await loaded('the code of the ciphers', import('./stream-codec.ts'))
+    const { streamCodec } = await loadStreamCodec()
     return streamCodec(document, this.#suites.get(cipher))
   }
 
@@ -67,4 +67,13 @@ function missingCodec(cipher: Cipher, problem: string): RecordCodec {
 
 function missingCipher(cipher: Cipher, problem: string): HeadwaterError {
   return invalid(`\`streamCipher\` ${cipher} is not available: ${problem}`, 'streamCipher')
+}
+
+async function loadStreamCodec(): Promise<typeof import('./stream-codec.ts')> {
+  try {
+    return await trackExternalWork(import('./stream-codec.ts'))
+  } catch (cause) {
+    const message = 'the code of the ciphers could not be loaded'
+    throw new HeadwaterError('unavailable', message, { mayHaveEffects: false, cause })
+  }
 }

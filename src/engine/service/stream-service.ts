@@ -223,7 +223,7 @@ export class StreamService {
     })
   }
 
-  // Changes of one incarnation of a stream, which the stream table is told of
+  // Changes of one incarnation of a stream, which the stream table receives
 
   /**
    * Deletes the stream. With `expectSeqNum` only if nothing was appended beyond it. Its open sessions end. If
