@@ -1,7 +1,6 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
 import type { SequencedRecord } from '../../src/index.ts'
-import { encodeBase64 } from '../../src/model/base64.ts'
-import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
+import { encodeBase64, lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import { timeText } from '../../src/wire/json.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
 import { collect } from './options.ts'

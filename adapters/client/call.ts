@@ -1,7 +1,7 @@
 import type { ClientHttp2Stream } from 'node:http2'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import type { RedactedKey } from '../../src/model/encryption-key.ts'
+import type { EncryptionKey } from '../../src/model/encryption-key.ts'
 import type { VendorHeader } from '../../src/wire/headers.ts'
 import type { Exchange, IncomingResponse } from './transport.ts'
 
@@ -13,7 +13,7 @@ export interface Call {
   readonly basin?: string | undefined
   /** The protocol headers, without their prefix. */
   readonly vendor?:
-    | Partial<Record<VendorHeader, string | RedactedKey | StreamConfigInput | undefined>>
+    | Partial<Record<VendorHeader, string | EncryptionKey | StreamConfigInput | undefined>>
     | undefined
   /** Headers that have no prefix. */
   readonly headers?: Readonly<Record<string, string>> | undefined

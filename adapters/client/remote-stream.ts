@@ -4,7 +4,7 @@ import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts
 import { Stream } from '../../src/api/stream.ts'
 import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { assertStreamConfig, type StreamConfig, type StreamReconfiguration } from '../../src/model/config.ts'
-import { RedactedKey } from '../../src/model/encryption-key.ts'
+import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
@@ -36,7 +36,7 @@ export class RemoteStream extends Stream {
   override equals(other: unknown): boolean {
     if (!(other instanceof RemoteStream) || other.#core !== this.#core) return false
     const isSame = other.basinName === this.basinName && other.name === this.name
-    return isSame && RedactedKey.equal(other.#target.key, this.#target.key)
+    return isSame && EncryptionKey.equal(other.#target.key, this.#target.key)
   }
 
   override sibling(name: string, options: SiblingOptions = {}): RemoteStream {

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import { RedactedKey } from '../../src/model/encryption-key.ts'
+import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { type AnySignal, type SharedSignal, unlessAnyAborted } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
@@ -265,9 +265,9 @@ function retryAfterMsOf({ header }: IncomingResponse, now: number): number {
   return ms > 0 ? ms : 0
 }
 
-function headerText(value: string | RedactedKey | StreamConfigInput | undefined): string | undefined {
+function headerText(value: string | EncryptionKey | StreamConfigInput | undefined): string | undefined {
   if (typeof value !== 'object') return value
-  return value instanceof RedactedKey ? value.headerText() : STREAM_CONFIG_INPUT.text(value)
+  return value instanceof EncryptionKey ? value.headerText() : STREAM_CONFIG_INPUT.text(value)
 }
 
 function isSuccess({ status }: IncomingResponse): boolean {

@@ -1,5 +1,5 @@
 import type { SiblingOptions, StreamOptions } from '../../src/api/call-options.ts'
-import { RedactedKey } from '../../src/model/encryption-key.ts'
+import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import type { Call } from './call.ts'
 
 /** A stream and how it is used through a handle. */
@@ -7,7 +7,7 @@ export class RemoteTarget {
   /** The names of the basin and the stream. */
   readonly names: readonly [basin: string, stream: string]
   readonly autoCreate: boolean
-  readonly key: RedactedKey | undefined
+  readonly key: EncryptionKey | undefined
   /** The configuration with which it is created, and what the basin gives otherwise. */
   readonly config: StreamOptions['config']
 
@@ -15,7 +15,7 @@ export class RemoteTarget {
     names: readonly [basin: string, stream: string],
     { config, encryptionKey }: StreamOptions,
     autoCreate: boolean,
-    key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey),
+    key = encryptionKey === undefined ? undefined : new EncryptionKey(encryptionKey),
   ) {
     this.names = names
     this.autoCreate = autoCreate

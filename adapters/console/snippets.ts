@@ -1,5 +1,5 @@
 import type { AppendConditions, BytesOrText, RecordInput } from '../../src/model/append-input.ts'
-import { encodeBase64 } from '../../src/model/base64.ts'
+import { encodeBase64 } from '../../src/model/bytes.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'

@@ -1,6 +1,5 @@
 import type { SequencedRecord } from '../../src/index.ts'
-import { encodeBase64 } from '../../src/model/base64.ts'
-import { concatBytes, lossyTextOf, textOf } from '../../src/model/bytes.ts'
+import { concatBytes, encodeBase64, lossyTextOf, textOf } from '../../src/model/bytes.ts'
 import { LARGE_APPEND_RECORDS_MAX } from '../../src/model/limits.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { DurableStreamsError } from './headers.ts'

@@ -1,8 +1,7 @@
 import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
 import type { Header, SequencedRecord, StreamTail } from '../../src/index.ts'
 import { appendRecord } from '../../src/model/append-input.ts'
-import { decodeBase64, encodeBase64 } from '../../src/model/base64.ts'
-import { textOf, utf8 } from '../../src/model/bytes.ts'
+import { decodeBase64, encodeBase64, textOf, utf8 } from '../../src/model/bytes.ts'
 import {
   assertBasinConfig,
   assertStreamConfig,

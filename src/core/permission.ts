@@ -1,5 +1,6 @@
 import {
   type AccessScope,
+  GROUP_OF,
   OPERATION_LEVELS,
   type Operation,
   type OperationLevel,
@@ -33,36 +34,6 @@ export interface Resource {
   readonly stream?: string | undefined
   /** The id of the access token. */
   readonly tokenId?: string | undefined
-}
-
-type GroupPermission = readonly [level: OperationLevel, access: 'read' | 'write']
-
-/** The group of each operation (docs/protocol.md "Permissions"). */
-export const GROUP_OF: Readonly<Record<Operation, GroupPermission>> = {
-  'list-basins': ['account', 'read'],
-  'create-basin': ['account', 'write'],
-  'delete-basin': ['account', 'write'],
-  'reconfigure-basin': ['account', 'write'],
-  'get-basin-config': ['account', 'read'],
-  'issue-access-token': ['account', 'write'],
-  'revoke-access-token': ['account', 'write'],
-  'list-access-tokens': ['account', 'read'],
-  'list-streams': ['basin', 'read'],
-  'create-stream': ['basin', 'write'],
-  'delete-stream': ['basin', 'write'],
-  'get-stream-config': ['basin', 'read'],
-  'reconfigure-stream': ['basin', 'write'],
-  'check-tail': ['stream', 'read'],
-  append: ['stream', 'write'],
-  read: ['stream', 'read'],
-  trim: ['stream', 'write'],
-  fence: ['stream', 'write'],
-  'account-metrics': ['account', 'read'],
-  'basin-metrics': ['basin', 'read'],
-  'stream-metrics': ['stream', 'read'],
-  'list-locations': ['account', 'read'],
-  'get-default-location': ['account', 'read'],
-  'set-default-location': ['account', 'write'],
 }
 
 const ALL: ResourceSet = { prefix: '' }

@@ -11,51 +11,56 @@ import {
 import {
   assertMembers,
   assertText,
+  type Clearable,
   type MembersOf,
   millisecondsOf,
   orNull,
+  type Settable,
   type Time,
   unchecked,
 } from './validation.ts'
-
-/**
- * Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). Persisted.
- */
-export const OPERATIONS = [
-  'list-basins',
-  'create-basin',
-  'delete-basin',
-  'reconfigure-basin',
-  'get-basin-config',
-  'issue-access-token',
-  'revoke-access-token',
-  'list-access-tokens',
-  'list-streams',
-  'create-stream',
-  'delete-stream',
-  'get-stream-config',
-  'reconfigure-stream',
-  'check-tail',
-  'append',
-  'read',
-  'trim',
-  'fence',
-  'account-metrics',
-  'basin-metrics',
-  'stream-metrics',
-  'list-locations',
-  'get-default-location',
-  'set-default-location',
-] as const
-
-/** An operation that a token can permit. */
-export type Operation = (typeof OPERATIONS)[number]
 
 /** The levels of operation groups. */
 export const OPERATION_LEVELS = ['account', 'basin', 'stream'] as const
 
 /** A level of operation groups. */
 export type OperationLevel = (typeof OPERATION_LEVELS)[number]
+
+type Group = readonly [level: OperationLevel, access: keyof GroupPermissions]
+
+/** The group of each operation, in the order of lists (docs/protocol.md "Permissions"). Persisted. */
+export const GROUP_OF = {
+  'list-basins': ['account', 'read'],
+  'create-basin': ['account', 'write'],
+  'delete-basin': ['account', 'write'],
+  'reconfigure-basin': ['account', 'write'],
+  'get-basin-config': ['account', 'read'],
+  'issue-access-token': ['account', 'write'],
+  'revoke-access-token': ['account', 'write'],
+  'list-access-tokens': ['account', 'read'],
+  'list-streams': ['basin', 'read'],
+  'create-stream': ['basin', 'write'],
+  'delete-stream': ['basin', 'write'],
+  'get-stream-config': ['basin', 'read'],
+  'reconfigure-stream': ['basin', 'write'],
+  'check-tail': ['stream', 'read'],
+  append: ['stream', 'write'],
+  read: ['stream', 'read'],
+  trim: ['stream', 'write'],
+  fence: ['stream', 'write'],
+  'account-metrics': ['account', 'read'],
+  'basin-metrics': ['basin', 'read'],
+  'stream-metrics': ['stream', 'read'],
+  'list-locations': ['account', 'read'],
+  'get-default-location': ['account', 'read'],
+  'set-default-location': ['account', 'write'],
+} as const satisfies Record<string, Group>
+
+/** An operation that a token can permit. */
+export type Operation = keyof typeof GROUP_OF
+
+/** Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). */
+export const OPERATIONS = Object.keys(GROUP_OF) as readonly Operation[]
 
 /** Permits the operations of a level that read or write, including those of later versions. */
 export interface GroupPermissions {
@@ -64,9 +69,6 @@ export interface GroupPermissions {
   /** Permits every operation of the level that writes. */
   readonly write: boolean
 }
-
-/** The permitted operation groups, by level. */
-type OperationGroups = Readonly<Record<OperationLevel, GroupPermissions>>
 
 /**
  * The resource with exactly this name, or all whose names begin with the prefix. `''` matches none or all of
@@ -85,7 +87,7 @@ export interface AccessScope {
   /** The access tokens, by id. */
   readonly accessTokens: ResourceSet | null
   /** Permitted groups of operations. */
-  readonly opGroups: OperationGroups
+  readonly opGroups: Readonly<Record<OperationLevel, GroupPermissions>>
   /**
    * Permitted single operations, in addition to the groups. Without duplicates, in the order of
    * {@link OPERATIONS}.
@@ -93,24 +95,13 @@ export interface AccessScope {
   readonly ops: readonly Operation[]
 }
 
-/** Some permissions of a group. A missing one is false. */
-type GroupPermissionsInput = { readonly [Permission in keyof GroupPermissions]?: boolean | undefined }
-
 /** The scope of a token to issue. Absent members permit nothing; at least one operation is required. */
-export interface AccessScopeInput {
-  /** The basins. */
-  readonly basins?: ResourceSet | null | undefined
-  /** The streams, in all of these basins. */
-  readonly streams?: ResourceSet | null | undefined
-  /** The access tokens, by id. */
-  readonly accessTokens?: ResourceSet | null | undefined
+export interface AccessScopeInput extends Clearable<Omit<AccessScope, 'opGroups'>> {
   /** Permitted groups of operations. */
   readonly opGroups?:
-    | { readonly [Level in OperationLevel]?: GroupPermissionsInput | null | undefined }
+    | Clearable<Readonly<Record<OperationLevel, Settable<GroupPermissions>>>>
     | null
     | undefined
-  /** Permitted single operations, in addition to the groups. */
-  readonly ops?: readonly Operation[] | null | undefined
 }
 
 /** A token to issue (docs/protocol.md "Issuing a token"). */
@@ -193,16 +184,9 @@ const SCOPE: MembersOf<AccessScopeInput> = {
 }
 
 /** A validated token to issue, which shares no object with its input. */
-export interface NewAccessToken {
-  /** 1 to 96 bytes. */
-  readonly id: string
+export interface NewAccessToken extends Omit<AccessTokenInfo, 'expiresAt'> {
   /** Milliseconds since the Unix epoch; null if none was given. */
   readonly expiresAt: number | null
-  readonly expiresAtText: string | undefined
-  /** Whether stream names are prefixed. */
-  readonly autoPrefixStreams: boolean
-  /** The complete scope. */
-  readonly scope: AccessScope
 }
 
 /** The members of {@link AccessTokenInput}. */
@@ -281,6 +265,6 @@ function expiryOf(time: Time): number {
   return Math.floor(milliseconds)
 }
 
-function groupPermissions(input: GroupPermissionsInput | null | undefined): GroupPermissions {
+function groupPermissions(input: Settable<GroupPermissions> | null | undefined): GroupPermissions {
   return { read: input?.read === true, write: input?.write === true }
 }

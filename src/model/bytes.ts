@@ -92,3 +92,51 @@ export function compareUtf8(a: string, b: string): number {
   }
   return a.length - b.length
 }
+
+/** The part of Node's class in use, which is several times as fast as what the Web has. */
+interface NodeBuffer {
+  from(text: string, encoding: 'base64'): Uint8Array
+  from(bytes: ArrayBufferLike, start: number, length: number): { toString(encoding: 'base64'): string }
+}
+
+function nodeBuffer(): NodeBuffer | undefined {
+  return (globalThis as { Buffer?: NodeBuffer | undefined }).Buffer
+}
+
+/** Short enough to be spread into arguments on every platform. */
+const SPREAD_BYTES = 8_192
+
+/** Encodes bytes as padded base64 with the standard alphabet (docs/protocol.md "Base64"). */
+export function encodeBase64(bytes: Uint8Array): string {
+  const { buffer, byteOffset, length } = bytes
+  if (length === 0) return ''
+  const node = nodeBuffer()
+  if (node !== undefined) return node.from(buffer, byteOffset, length).toString('base64')
+  let binary = ''
+  for (let start = 0; start < length; start += SPREAD_BYTES) {
+    binary += String.fromCharCode(...bytes.subarray(start, start + SPREAD_BYTES))
+  }
+  return btoa(binary)
+}
+
+/**
+ * Decodes strict base64, or returns undefined: padding and zero trailing bits are required, and white space
+ * and the URL-safe alphabet are rejected.
+ */
+export function decodeBase64(text: string): Uint8Array | undefined {
+  if (text === '') return EMPTY_BYTES
+  try {
+    const bytes = lenientBase64(text)
+    // Only strict base64 is the encoding of its bytes.
+    return encodeBase64(bytes) === text ? bytes : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function lenientBase64(text: string): Uint8Array {
+  const node = nodeBuffer()
+  if (node === undefined) return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  const { buffer, byteOffset, length } = node.from(text, 'base64')
+  return new Uint8Array(buffer, byteOffset, length)
+}

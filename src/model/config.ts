@@ -4,9 +4,11 @@ import {
   assertInteger,
   assertMembers,
   type Check,
+  type Clearable,
   type MembersOf,
   oneOf,
   orNull,
+  type Settable,
   unchecked,
 } from './validation.ts'
 
@@ -48,33 +50,19 @@ export interface StreamConfig {
 }
 
 /**
- * The configuration of a new stream. Absent members come from the basin's default, then from the system's.
+ * The configuration of a new stream. Absent members come from the basin's default, then from the system's:
+ * the retention is infinite in process and 7 days over HTTP, timestamps are `client-prefer` and capped, and
+ * an empty stream is never deleted. With `ensureStream`, a longer retention extends the records that are
+ * stored.
  */
-export interface StreamConfigInput {
-  /** @internal The storage class, which only the wire protocol has. */
-  readonly storageClass?: StorageClass | undefined
-  /**
-   * How long a record is kept after its append. Forever in process and 7 days over HTTP by default. With
-   * `ensureStream`, a longer one extends the records that are stored.
-   */
-  readonly retentionPolicy?: RetentionPolicy | undefined
-  /** How records get their timestamps. `client-prefer` and capped by default. */
-  readonly timestamping?: TimestampingInput | undefined
-  /** The time after which a stream without records is deleted. Never by default. */
-  readonly deleteOnEmpty?: DeleteOnEmptyInput | undefined
+export interface StreamConfigInput extends Settable<Omit<StreamConfig, Group>> {
+  /** How records get their timestamps. */
+  readonly timestamping?: Settable<StreamConfig['timestamping']> | undefined
+  /** The time after which a stream without records is deleted. */
+  readonly deleteOnEmpty?: Settable<StreamConfig['deleteOnEmpty']> | undefined
 }
 
-interface TimestampingInput {
-  /** Which timestamps records get. */
-  readonly mode?: TimestampingMode | undefined
-  /** Whether a writer's timestamp may lie in the future. */
-  readonly uncapped?: boolean | undefined
-}
-
-interface DeleteOnEmptyInput {
-  /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
-  readonly minAgeSeconds?: number | undefined
-}
+type Group = 'timestamping' | 'deleteOnEmpty'
 
 /** The complete configuration of a basin. */
 export interface BasinConfig {
@@ -94,42 +82,29 @@ export interface BasinConfig {
   readonly createStreamOnRead: boolean
 }
 
-/** The configuration of a new basin. */
-export interface BasinConfigInput {
-  /** The defaults of new streams. In process, their retention is infinite unless it is given. */
-  readonly defaultStreamConfig?: StreamConfigInput | undefined
-  /** The cipher of new streams. Null by default, which stores them in plain form. */
-  readonly streamCipher?: Cipher | null | undefined
-  /**
-   * Whether an append creates a missing stream: over HTTP, for holders of access tokens, and with
-   * `autoCreate: false`. Otherwise every append does. False by default.
-   */
-  readonly createStreamOnAppend?: boolean | undefined
-  /** Whether reads and tail checks create a missing stream. False by default. */
-  readonly createStreamOnRead?: boolean | undefined
-}
-
-/** Settings to change. An absent member stays as it is, `null` clears it, a value sets it. */
-type ChangeOf<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | null | undefined }
+/**
+ * The configuration of a new basin. By default, nothing is encrypted and no flag is set. In process, the
+ * retention of new streams is infinite unless it is given.
+ */
+export type BasinConfigInput = Settable<BasinConfig>
 
 /**
  * A change of a stream (docs/protocol.md "Reconfiguring"). Absent members stay as they are, `null` returns
  * them to the basin's default, a value sets them. A longer retention extends the records that are stored; a
  * shorter one applies to later records only.
  */
-export interface StreamReconfiguration
-  extends ChangeOf<Omit<StreamConfigInput, 'timestamping' | 'deleteOnEmpty'>> {
+export interface StreamReconfiguration extends Clearable<Omit<StreamConfig, Group>> {
   /** How records get their timestamps. */
-  readonly timestamping?: ChangeOf<TimestampingInput> | null | undefined
-  /** The rule for deleting a stream without records. */
-  readonly deleteOnEmpty?: ChangeOf<DeleteOnEmptyInput> | null | undefined
+  readonly timestamping?: Clearable<StreamConfig['timestamping']> | null | undefined
+  /** The time after which a stream without records is deleted. */
+  readonly deleteOnEmpty?: Clearable<StreamConfig['deleteOnEmpty']> | null | undefined
 }
 
 /**
  * A change of a basin. Absent members stay as they are, `null` clears the cipher and the defaults and keeps
  * the others, a value sets them. Existing streams keep their configuration and their cipher.
  */
-export interface BasinReconfiguration extends ChangeOf<Omit<BasinConfigInput, 'defaultStreamConfig'>> {
+export interface BasinReconfiguration extends Clearable<Omit<BasinConfig, 'defaultStreamConfig'>> {
   /** The defaults of new streams. */
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined
 }

@@ -41,6 +41,12 @@ export interface Members {
 /** The rules of every member of a type, so that none is forgotten. */
 export type MembersOf<Input> = { readonly [Name in keyof Required<Input>]: Rule }
 
+/** Settings that may be left out. */
+export type Settable<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | undefined }
+
+/** Settings that may be left out, or null. */
+export type Clearable<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | null | undefined }
+
 const TYPE_NAMES = {
   string: 'a string',
   number: 'a number',

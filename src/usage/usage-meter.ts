@@ -1,4 +1,3 @@
-import { GROUP_OF } from '../core/permission.ts'
 import { ACTIVE, alignDown, MINUTE_SECONDS, STORED_BYTES, seriesName } from '../core/usage/resolutions.ts'
 import type {
   AppendUsage,
@@ -7,7 +6,7 @@ import type {
   UsageCounters,
   UsageMeter,
 } from '../engine/service/usage.ts'
-import type { Operation } from '../model/access.ts'
+import { GROUP_OF, type Operation } from '../model/access.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import { newCounters, snapshotCounters } from './counters.ts'

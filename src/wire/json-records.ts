@@ -1,6 +1,5 @@
 import type { AppendInput, BytesOrText, RecordInput } from '../model/append-input.ts'
-import { decodeBase64, encodeBase64 } from '../model/base64.ts'
-import { EMPTY_BYTES, lossyTextOf } from '../model/bytes.ts'
+import { decodeBase64, EMPTY_BYTES, encodeBase64, lossyTextOf } from '../model/bytes.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX, READ_RECORDS_MAX } from '../model/limits.ts'

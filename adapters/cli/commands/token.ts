@@ -1,9 +1,10 @@
-import { GROUP_OF, isEmptyScope, permitsOperation } from '../../../src/core/permission.ts'
+import { isEmptyScope, permitsOperation } from '../../../src/core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../../src/index.ts'
 import {
   accessScope,
   accessTokenIdProblem,
   accessTokenPrefixProblem,
+  GROUP_OF,
   OPERATION_LEVELS,
   OPERATIONS,
   type Operation,

@@ -1,5 +1,4 @@
-import { encodeBase64 } from '../../../src/model/base64.ts'
-import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
+import { encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { Menu } from '../ui/button.tsx'
 import { columnValue } from './query.ts'

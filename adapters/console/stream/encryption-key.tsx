@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { decodeBase64 } from '../../../src/model/base64.ts'
+import { decodeBase64 } from '../../../src/model/bytes.ts'
 import { useConsole } from '../context.ts'
 
 /** The encryption key that was entered for a stream; empty if none was. */

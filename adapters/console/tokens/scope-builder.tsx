@@ -1,6 +1,6 @@
-import { GROUP_OF } from '../../../src/core/permission.ts'
 import {
   type AccessScope,
+  GROUP_OF,
   type GroupPermissions,
   OPERATION_LEVELS,
   type Operation,

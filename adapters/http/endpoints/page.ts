@@ -1,5 +1,4 @@
-import { encodeBase64 } from '../../../src/model/base64.ts'
-import { utf8 } from '../../../src/model/bytes.ts'
+import { encodeBase64, utf8 } from '../../../src/model/bytes.ts'
 import type { HtmlPage } from '../options.ts'
 import type { Reply } from '../reply.ts'
 import type { Endpoint } from '../request.ts'

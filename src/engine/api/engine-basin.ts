@@ -7,7 +7,7 @@ import {
   type RecordInput,
 } from '../../model/append-input.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
-import { RedactedKey } from '../../model/encryption-key.ts'
+import { EncryptionKey } from '../../model/encryption-key.ts'
 import {
   EMPTY_PAGE,
   LIST_QUERY,
@@ -80,7 +80,7 @@ export class EngineBasin extends Basin {
     const ref = this.#ref(name)
     const own = ownCopy({ config, request: { requestToken, metadata, expiry, fork } })
     const batch = records && batchOf(records)
-    const key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey)
+    const key = encryptionKey === undefined ? undefined : new EncryptionKey(encryptionKey)
     // First records occupy memory as an append does.
     const reservation = batch && this.#services.admission.reserve(batch.meteredBytes)
     const creating = this.#caller.run('create-stream', ref, { signal }, async (permit) => {
@@ -103,7 +103,7 @@ export class EngineBasin extends Basin {
     return creating.finally(() => reservation?.release())
   }
 
-  #sourceOf(permit: Permit, stream: string, key: RedactedKey | undefined): StreamTarget {
+  #sourceOf(permit: Permit, stream: string, key: EncryptionKey | undefined): StreamTarget {
     assertText(stream, 'fork.stream')
     const source = this.#ref(stream)
     permit.authorize(['read'], source)

@@ -17,7 +17,7 @@ import {
 } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { RestoredStream } from '../../model/creation.ts'
-import { type EncryptionKeyInput, RedactedKey } from '../../model/encryption-key.ts'
+import { EncryptionKey, type EncryptionKeyInput } from '../../model/encryption-key.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
@@ -35,7 +35,7 @@ import type { EngineServices } from './engine-services.ts'
 
 interface HandleOptions extends Pick<StreamOptions, 'config'> {
   readonly identity?: ExpectedIdentity | undefined
-  readonly encryptionKey?: EncryptionKeyInput | RedactedKey | undefined
+  readonly encryptionKey?: EncryptionKeyInput | EncryptionKey | undefined
 }
 
 /** A stream of an engine. */
@@ -64,7 +64,7 @@ export class EngineStream extends Stream {
         config,
         defaultRetention: caller.defaultRetention,
       },
-      key: key === undefined || key instanceof RedactedKey ? key : new RedactedKey(key),
+      key: key === undefined || key instanceof EncryptionKey ? key : new EncryptionKey(key),
       connection: caller.connection,
       identity,
     }
@@ -79,7 +79,7 @@ export class EngineStream extends Stream {
       other.#caller === this.#caller &&
       ref.basin === mine.ref.basin &&
       ref.stream === mine.ref.stream &&
-      RedactedKey.equal(key, mine.key)
+      EncryptionKey.equal(key, mine.key)
     )
   }
 

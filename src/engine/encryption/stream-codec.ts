@@ -1,7 +1,7 @@
 import { admit, admitsAll } from '../../core/read-plan.ts'
 import type { AppendBatch, BatchPart } from '../../model/append-input.ts'
 import { EMPTY_BYTES, equalSecrets, utf8 } from '../../model/bytes.ts'
-import { type EncryptionKey, type RedactedKey, requiredKey } from '../../model/encryption-key.ts'
+import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
@@ -55,13 +55,13 @@ class StreamCodec implements RecordCodec {
     this.#cipher = cipher
   }
 
-  checkKey(key: RedactedKey | undefined): void {
+  checkKey(key: EncryptionKey | undefined): void {
     requiredKey(key, this.#cipher.name)
   }
 
   append(
     batch: AppendBatch,
-    key: RedactedKey | undefined,
+    key: EncryptionKey | undefined,
     listener: AppendListener,
     group: AppendGroup | undefined,
     to: AppendSink,
@@ -105,7 +105,7 @@ class StreamCodec implements RecordCodec {
     return plaintext === undefined ? encoder(undefined) : andThen(this.#cipher.seal(key, plaintext), encoder)
   }
 
-  reader(key: RedactedKey | undefined): RecordReader {
+  reader(key: EncryptionKey | undefined): RecordReader {
     return new EncryptedReader(this.#cipher, requiredKey(key, this.#cipher.name))
   }
 

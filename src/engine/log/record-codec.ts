@@ -1,6 +1,6 @@
 import type { ReadLimits } from '../../core/read-plan.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
-import type { RedactedKey } from '../../model/encryption-key.ts'
+import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
@@ -18,17 +18,17 @@ export interface RecordCodec {
    * Throws `encryption_key_invalid` if the stream needs a key and this is none, `invalid` if this engine
    * lacks the stream's cipher.
    */
-  checkKey(key: RedactedKey | undefined): void
+  checkKey(key: EncryptionKey | undefined): void
   /** Hands a batch to `to`, in the order of the calls. Throws as `checkKey` does. */
   append(
     batch: AppendBatch,
-    key: RedactedKey | undefined,
+    key: EncryptionKey | undefined,
     listener: AppendListener,
     group: AppendGroup | undefined,
     to: AppendSink,
   ): void
   /** Returns the reader of one read. Throws as `checkKey` does. */
-  reader(key: RedactedKey | undefined): RecordReader
+  reader(key: EncryptionKey | undefined): RecordReader
   /**
    * Splits blocks into the appends that a storage merged, which may have different keys. Throws `storage` if
    * a block is damaged.

@@ -1,5 +1,5 @@
 import type { AppendBatch } from '../../model/append-input.ts'
-import type { RedactedKey } from '../../model/encryption-key.ts'
+import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Head, ReadRange, StorageSession, StoredBlock } from '../../storage/contract.ts'
@@ -118,7 +118,7 @@ export class StreamLog implements AppendTarget {
   /** Appends in the order of the calls. Throws as `RecordCodec.checkKey` does. */
   append(
     batch: AppendBatch,
-    key: RedactedKey | undefined,
+    key: EncryptionKey | undefined,
     listener: AppendListener,
     group?: AppendGroup,
   ): void {

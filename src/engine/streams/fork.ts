@@ -1,5 +1,5 @@
 import { type AppendBatch, appendBatch } from '../../model/append-input.ts'
-import type { RedactedKey } from '../../model/encryption-key.ts'
+import type { EncryptionKey } from '../../model/encryption-key.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { StreamRef } from '../../model/names.ts'
@@ -34,7 +34,7 @@ export interface InitialContent {
   /** The records below `seqNum` of another stream, or all. */
   readonly fork: { readonly target: StreamTarget; readonly seqNum: number | undefined } | undefined
   readonly records: AppendBatch | undefined
-  readonly key: RedactedKey | undefined
+  readonly key: EncryptionKey | undefined
 }
 
 /** The reads of the source of a fork. */
@@ -126,7 +126,7 @@ export class StreamBuilder {
   async #copy(
     document: StreamDocument,
     { target, seqNum }: NonNullable<InitialContent['fork']>,
-    key: RedactedKey | undefined,
+    key: EncryptionKey | undefined,
     deadline: CatalogChange,
   ): Promise<Head> {
     const { reads, table } = this.#context
@@ -199,7 +199,7 @@ export class StreamBuilder {
   }
 }
 
-function append(log: StreamLog, batch: AppendBatch, key: RedactedKey | undefined): Promise<AppendAck> {
+function append(log: StreamLog, batch: AppendBatch, key: EncryptionKey | undefined): Promise<AppendAck> {
   return new Promise((acked, failed) => log.append(batch, key, { acked, failed }))
 }
 

@@ -1,4 +1,4 @@
-import type { RedactedKey } from '../../model/encryption-key.ts'
+import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Head, StorageSession } from '../../storage/contract.ts'
@@ -28,7 +28,7 @@ export interface StreamTarget {
   readonly ref: StreamRef
   readonly creation: CreationPolicy
   /** The key for streams with a cipher; plain streams ignore it. */
-  readonly key: RedactedKey | undefined
+  readonly key: EncryptionKey | undefined
   readonly connection: UsageConnection
   readonly identity?: ExpectedIdentity | undefined
 }

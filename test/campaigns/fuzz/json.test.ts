@@ -8,8 +8,7 @@ import {
   type ResourceSet,
 } from '../../../src/model/access.ts'
 import type { RecordInput } from '../../../src/model/append-input.ts'
-import { encodeBase64 } from '../../../src/model/base64.ts'
-import { utf8 } from '../../../src/model/bytes.ts'
+import { encodeBase64, utf8 } from '../../../src/model/bytes.ts'
 import type { BasinReconfiguration, StreamReconfiguration } from '../../../src/model/config.ts'
 import type { DataFormat } from '../../../src/wire/headers.ts'
 import { timeText } from '../../../src/wire/json.ts'
