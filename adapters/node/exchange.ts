@@ -58,10 +58,6 @@ export class NodeExchange implements RequestExchange {
     return Array.isArray(value) ? value.join(', ') : value
   }
 
-  headerNames(): readonly string[] {
-    return Object.keys(this.#headers)
-  }
-
   bytesIfReceived(): Uint8Array | undefined {
     const req = this.source
     // Over HTTP/2, `complete` is also true of an aborted request.
@@ -223,18 +219,14 @@ function authorityOf(req: NodeRequest): string {
   return host || 'localhost'
 }
 
-let lastHost: { readonly host: string; readonly hostname: string | undefined } | undefined
-
-/**
- * Returns the name in a host, undefined if it is invalid. Remembers the last one, because most clients send
- * the same one with every request.
- */
+/** Returns the name in a host, undefined if it is invalid. */
 function hostnameOf(host: string): string | undefined {
-  if (host !== lastHost?.host) {
-    const isValid = /^[^\s/?#@\\,]+$/.test(host) && URL.canParse(`http://${host}`)
-    lastHost = { host, hostname: isValid ? new URL(`http://${host}`).hostname : undefined }
+  if (!/^[^\s/?#@\\,]+$/.test(host)) return undefined
+  try {
+    return new URL(`http://${host}`).hostname
+  } catch {
+    return undefined
   }
-  return lastHost.hostname
 }
 
 function invalidHost(problem: string): HeadwaterError {

@@ -1,4 +1,4 @@
-import { ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Writable } from 'node:stream'
 import { onAbort } from '../../src/runtime/abort.ts'
@@ -76,8 +76,8 @@ async function writeStream(
       res.end()
       return false
     }
-    if (writeChunk(res, value)) return true
-    return new Promise((resolve) => outletOf(res).once('drain', () => resolve(true)))
+    if (res.write(value)) return true
+    return new Promise((resolve) => res.once('drain', () => resolve(true)))
   }
   try {
     if (hasLeft || isClosed(res)) return
@@ -92,32 +92,6 @@ async function writeStream(
 /** Returns the stream that a response is written to, which reports when it has drained. */
 function outletOf(res: ServerResponse): Writable {
   return http2StreamOf(res) ?? res.socket ?? res
-}
-
-/** Larger chunks are not worth a copy. */
-const COPIED_BYTES_MAX = 16_384
-
-/** The followers of a stream send the same chunks one after the other. */
-const encodedChunks = new WeakMap<Uint8Array, Buffer>()
-
-/**
- * Writes a small chunk of an HTTP/1.1 response with one write of its socket. Node's `write` makes four, which
- * cost a quarter of everything that is done for an event; it is used if a framework has replaced it.
- */
-function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
-  const { socket } = res
-  const isPlain = res.chunkedEncoding && res.write === ServerResponse.prototype.write
-  // A pipelined response has no socket before its turn.
-  if (!isPlain || socket === null || chunk.length === 0 || chunk.length > COPIED_BYTES_MAX) {
-    return res.write(chunk)
-  }
-  let encoded = encodedChunks.get(chunk)
-  if (encoded === undefined) {
-    const size = `${chunk.length.toString(16)}\r\n`
-    encoded = Buffer.concat([Buffer.from(size), chunk, Buffer.from('\r\n')])
-    encodedChunks.set(chunk, encoded)
-  }
-  return socket.write(encoded)
 }
 
 /**

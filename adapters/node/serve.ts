@@ -12,6 +12,7 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import {
   NODE_HANDLER_OPTIONS,
@@ -155,7 +156,6 @@ export async function serveHandler(
   }
   const http1 = createHttp1Server(onRequest, tls, { handshakeMs, headersMs })
   const http2 = createHttp2Server(HTTP2_OPTIONS, onRequest)
-  http1.on('clientError', (error, socket) => connections.rejectMalformed(error, socket as Socket))
   http2.on('session', (session) => {
     connections.sessionOpened(session)
     limitFirstRequest(session, headersMs)
@@ -224,9 +224,13 @@ async function shutDown(
   // A response that began before the shutdown leaves an idle connection behind.
   const closingIdle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   try {
+    // All connections are the server's, also those that it has handed over to HTTP/2.
     const stopped = new Promise((resolve) => server.close(resolve))
     // Clients are asked to leave first, so that those who reconnect open another connection.
-    await Promise.all([stopped, connections.drain(), drain(graceMs)])
+    connections.drain()
+    await Promise.all([stopped, drain(graceMs)])
+    // The last connections emit `close` a turn or two after their server.
+    while (Object.values(connections.counts).some((count) => count > 0)) await macrotask()
   } finally {
     clearTimeout(timer)
     clearInterval(closingIdle)
