@@ -1,6 +1,5 @@
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { onAbort } from '../../src/runtime/abort.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { contentCodingOf, decompress } from '../../src/wire/compression.ts'
 import { mediaKind, requireJson } from '../../src/wire/media-type.ts'
@@ -9,9 +8,6 @@ import type { ApiRequest } from './request.ts'
 
 /** A compressed body may be slightly longer than its content. */
 const COMPRESSION_ALLOWANCE_BYTES = 65_536
-
-/** The milliseconds after which an incomplete upload watches its token: a revocation then ends it. */
-const SLOW_UPLOAD_MS = 100
 
 /** The field of the error for a body that is too long. */
 export const BODY_LENGTH = 'content-length'
@@ -69,19 +65,12 @@ async function receive(request: ApiRequest, code: BodyErrorCode): Promise<Uint8A
   let body: Uint8Array = EMPTY_BYTES
   let length = 0
   try {
-    const chunks = exchange.chunks()
-    const token = watchToken(request, () => void chunks.return?.())
-    try {
-      for await (const chunk of chunks) {
-        if (length + chunk.length > limit) throw tooLong(code, bodyBytes)
-        body = withChunk(body, length, chunk, limit)
-        length += chunk.length
-        reserve(length)
-      }
-    } finally {
-      token.release()
+    for await (const chunk of exchange.chunks()) {
+      if (length + chunk.length > limit) throw tooLong(code, bodyBytes)
+      body = withChunk(body, length, chunk, limit)
+      length += chunk.length
+      reserve(length)
     }
-    if (token.error !== undefined) throw token.error
     if (length === 0 && Number(exchange.header('content-length')) > 0) throw bodyAlreadyRead()
     const received = body.subarray(0, length)
     if (coding === 'identity' || length === 0) return received
@@ -117,41 +106,4 @@ function withChunk(body: Uint8Array, length: number, chunk: Uint8Array, limit: n
 
 function tooLong(code: BodyErrorCode, bodyBytes: number): HeadwaterError {
   return new HeadwaterError(code, `the body must not exceed ${bodyBytes} bytes`, { field: BODY_LENGTH })
-}
-
-/** The end of the token of an upload. */
-interface WatchedToken {
-  /** Why the token has ended. */
-  error: unknown
-  release(): void
-}
-
-/** Calls back once when the token of a request ends while an upload takes long. */
-function watchToken({ caller }: ApiRequest, onEnd: () => void): WatchedToken {
-  let unlisten = () => {}
-  const end = (error: unknown) => {
-    token.error = error
-    onEnd()
-  }
-  const watch = async () => {
-    const watched = await caller?.watchToken()
-    if (watched === undefined) return
-    const cancel = onAbort(watched.ended, () => end(watched.ended.reason))
-    unlisten = () => {
-      cancel()
-      watched.release()
-    }
-    if (token.isReleased) unlisten()
-  }
-  const timer = setTimeout(() => void watch().catch(end), SLOW_UPLOAD_MS)
-  const token = {
-    error: undefined as unknown,
-    isReleased: false,
-    release() {
-      token.isReleased = true
-      clearTimeout(timer)
-      unlisten()
-    },
-  }
-  return token
 }

@@ -27,18 +27,10 @@ const METRICS = ['account-metrics'] as const
 /** Returns the reply of a protocol to an error of a request with this method. */
 type ErrorReply = (error: unknown, method: string) => Reply | undefined
 
-/** The engine that owns the streams. */
-interface Served {
-  readonly owner: Engine
-  /** The engine for exchanges without a connection of their own. */
-  readonly unconnected: Engine
-}
-
 /** A protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #open: (() => Promise<Engine>) | undefined
-  /** The engine of the last request; undefined before it is opened. */
-  #served: Served | undefined
+  #engine: Engine | undefined
   readonly #settings: HandlerSettings
   readonly #router: RequestRouter<Methods>
   readonly #replyTo: ErrorReply | undefined
@@ -58,12 +50,12 @@ export class HttpCore {
     this.#router = router
     this.#replyTo = replyTo
     if (typeof hw === 'function') this.#open = hw
-    else this.#serve(hw)
+    else this.#engine = assertEngine(hw)
   }
 
   /** The engine that owns the streams; undefined before the first request opens it. */
   get engine(): Engine | undefined {
-    return this.#served?.owner
+    return this.#engine
   }
 
   /** Returns whether the path belongs to an endpoint. */
@@ -90,9 +82,8 @@ export class HttpCore {
     let reply: Reply
     let streamId: string | undefined
     try {
-      const served = this.#open === undefined ? this.#served! : await this.#opened(this.#open, exchange)
-      request.owner = served.owner
-      const hw = await this.#authorize(request, method, served)
+      request.owner = this.#open === undefined ? this.#engine! : await this.#opened(this.#open, exchange)
+      const hw = await this.#authorize(request, method)
       const coding = exchange.header('content-encoding')
       const isSupported = coding === undefined || contentCodingOf(coding) !== undefined
       reply = isSupported ? await method.endpoint(request, hw) : UNSUPPORTED_CODING
@@ -109,11 +100,10 @@ export class HttpCore {
   }
 
   /** Rejects with `unavailable` and the reason while the engine cannot be opened. */
-  async #opened(open: () => Promise<Engine>, exchange: RequestExchange): Promise<Served> {
+  async #opened(open: () => Promise<Engine>, exchange: RequestExchange): Promise<Engine> {
     try {
-      const hw = await open()
-      const served = this.#served
-      return served !== undefined && served.owner === hw ? served : this.#serve(hw)
+      this.#engine = assertEngine(await open())
+      return this.#engine
     } catch (cause) {
       this.#settings.onError(cause, exchange)
       // Other messages may contain anything.
@@ -122,33 +112,20 @@ export class HttpCore {
     }
   }
 
-  #serve(hw: Engine): Served {
-    if (typeof hw?.onConnection !== 'function') {
-      const example = '`createHandler(await open({ storage }))`'
-      throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
-    }
-    const { connection, retention } = this.#settings
-    this.#served = { owner: hw, unconnected: hw.onConnection(connection, retention) }
-    return this.#served
-  }
-
   /**
    * Returns the engine with the caller's permissions. Rejects with 401 `authn` or 403 `permission_denied`
    * before the body is read, as far as the address of the request names the resource; the engine checks every
    * call again.
    */
-  async #authorize(request: ApiRequest, { operations }: Method, served: Served): Promise<Engine> {
+  async #authorize(request: ApiRequest, { operations }: Method): Promise<Engine> {
     const { auth, allowedOrigins, publicMetrics, retention } = this.#settings
-    const { connection } = request.exchange
-    const hw =
-      connection === undefined ? served.unconnected : served.owner.onConnection(connection, retention)
+    const hw = request.owner.onConnection(request.exchange.connection ?? this.#settings.connection, retention)
     const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
     if (auth === 'none' && !isPublic) assertAllowedOrigin(request.exchange, allowedOrigins)
     if (isPublic || auth === 'none') return hw
     const token = this.#settings.getToken(request.exchange)
     const needed = operations === 'metrics' ? METRICS : operations
-    request.caller = await hw.asHolder(token, needed, request.resource)
-    return request.caller
+    return hw.asHolder(token, needed, request.resource)
   }
 }
 
@@ -162,4 +139,10 @@ function methodNotAllowed({ target }: RouteMatch<Methods>): Reply {
   const names = Object.keys(target).filter((name) => name !== 'HEAD')
   const allow = names.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : name)).join(', ')
   return rejection(405, 'method_not_allowed', `this path supports only ${allow}`, { allow })
+}
+
+function assertEngine(hw: Engine): Engine {
+  if (typeof hw?.onConnection === 'function') return hw
+  const example = '`createHandler(await open({ storage }))`'
+  throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
 }

@@ -7,7 +7,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
  * const handler = createHandler(hw, {
  *   getToken(exchange) {
  *     const { method, path, query, host, hostname, isLoopback, isSecure } = exchange
- *     console.log(method, path, query, host, hostname, isLoopback, isSecure, exchange.headerNames())
+ *     console.log(method, path, query, host, hostname, isLoopback, isSecure)
  *     console.log(exchange.signal.aborted, exchange.connection, exchange.source)
  *     return exchange.header('cookie')?.match(/token=([^;]+)/)?.[1]
  *   },
@@ -43,8 +43,6 @@ export interface RequestExchange {
    * has one character per byte, and those of repeated headers are joined by `, `.
    */
   header(name: string): string | undefined
-  /** Returns the names of all headers, in lower case. */
-  headerNames(): readonly string[]
   /**
    * Reads the whole body if all of it was received; otherwise returns undefined. Throws if something else has
    * read the body. Absent in runtimes that do not know.

@@ -69,10 +69,6 @@ class FetchExchange implements RequestExchange {
     return this.source.headers.get(name) ?? undefined
   }
 
-  headerNames(): readonly string[] {
-    return [...this.source.headers.keys()]
-  }
-
   chunks(): AsyncIterableIterator<Uint8Array> {
     assertUnread(this.source)
     const done = { done: true, value: undefined } as const

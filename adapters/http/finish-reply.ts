@@ -1,6 +1,5 @@
 import { utf8 } from '../../src/model/bytes.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { Compression } from '../../src/wire/codecs.ts'
 import { compress, RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/compression.ts'
 import { STATUS_HEADER, STREAM_ID_HEADER } from '../../src/wire/headers.ts'
 import type { RequestExchange } from './exchange.ts'
@@ -19,7 +18,7 @@ export function finishReply(
   streamId?: string | undefined,
 ): MaybePromise<Reply> {
   const { allowedOrigins, commonHeaders, exposedHeaders } = settings
-  const { status, body, encodings } = reply
+  const { status, body } = reply
   const headers = {
     ...commonHeaders,
     ...reply.headers,
@@ -27,7 +26,7 @@ export function finishReply(
     // Errors need them too: without them, a page cannot even read the status.
     ...(allowedOrigins.length > 0 && corsHeaders(exchange, allowedOrigins, exposedHeaders)),
   }
-  const plain = withExpectedStatus({ status, headers, body, encodings }, exchange)
+  const plain = withExpectedStatus({ status, headers, body }, exchange)
   const isWhole = typeof body === 'string' || body instanceof Uint8Array
   const isLong = isWhole && body.length > RESPONSE_COMPRESSION_BYTES_MIN
   const finished = isLong ? compressed(plain, body, exchange, settings) : plain
@@ -80,18 +79,12 @@ function compressed(
   // Next sends the body of a route handler without its `content-encoding`, and compresses it itself. Its
   // requests have a `nextUrl`.
   if (!settings.compression || 'nextUrl' in exchange.source) return reply
-  const { status, encodings = new Map<Compression, Promise<Uint8Array>>() } = reply
   const headers = { ...reply.headers, vary: varyOf(reply.headers, 'accept-encoding') }
-  // With equal weights, the form that takes no WebAssembly; text is as small in it.
-  const preferred = reply.encodings && 'gzip'
-  const coding = responseCodingOf(exchange.header('accept-encoding') ?? null, preferred)
+  const coding = responseCodingOf(exchange.header('accept-encoding') ?? null)
   if (coding === undefined) return { ...reply, headers }
-  const encoding = encodings.get(coding) ?? compress(coding, typeof body === 'string' ? utf8(body) : body)
-  encodings.set(coding, encoding)
-  return encoding.then(
-    (encoded) => ({ status, headers: { ...headers, 'content-encoding': coding }, body: encoded }),
+  return compress(coding, typeof body === 'string' ? utf8(body) : body).then(
+    (encoded) => ({ ...reply, headers: { ...headers, 'content-encoding': coding }, body: encoded }),
     (error) => {
-      encodings.delete(coding)
       // The codec of this runtime fails; the plain body is still a valid response.
       settings.onError(error, exchange)
       return { ...reply, headers }

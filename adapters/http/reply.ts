@@ -1,4 +1,3 @@
-import type { Compression } from '../../src/wire/codecs.ts'
 import { errorBody } from '../../src/wire/errors.ts'
 
 /** A response in any runtime. */
@@ -7,8 +6,6 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** A stream is sent as it produces chunks. */
   readonly body?: string | Uint8Array | ReplyStream | undefined
-  /** The compressed forms of a body that is the same in each reply, added when they are first needed. */
-  readonly encodings?: Map<Compression, Promise<Uint8Array>> | undefined
 }
 
 /** A body produced while it is sent. `return` is called when the client leaves, even during `next`. */

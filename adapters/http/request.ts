@@ -57,8 +57,6 @@ export class ApiRequest {
   readonly settings: HandlerSettings
   /** The engine with all permissions; set before the endpoint is called. */
   owner!: Engine
-  /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
-  caller: Engine | undefined
   /** The identity of the stream that the request has used. */
   streamId: string | undefined
   readonly #match: RouteMatch<unknown>

@@ -94,13 +94,10 @@ export function contentCodingOf(contentEncoding: string | null): ContentCoding |
 }
 
 /**
- * The coding of a unary response: the supported one that `Accept-Encoding` prefers, `preferred` on a tie,
- * undefined for none. Unlike in sessions, weights count.
+ * The coding of a unary response: the supported one that `Accept-Encoding` prefers, zstd on a tie, undefined
+ * for none. Unlike in sessions, weights count.
  */
-export function responseCodingOf(
-  acceptEncoding: string | null,
-  preferred: Compression = 'zstd',
-): Compression | undefined {
+export function responseCodingOf(acceptEncoding: string | null): Compression | undefined {
   let best: Compression | undefined
   let bestWeight = 0
   for (const item of (acceptEncoding ?? '').split(',')) {
@@ -108,7 +105,7 @@ export function responseCodingOf(
     const coding = name === 'x-gzip' ? 'gzip' : name
     if (coding !== 'zstd' && coding !== 'gzip') continue
     const weight = weightOf(parameters)
-    if (weight > bestWeight || (weight === bestWeight && weight > 0 && coding === preferred)) {
+    if (weight > bestWeight || (weight === bestWeight && weight > 0 && coding === 'zstd')) {
       best = coding
       bestWeight = weight
     }

@@ -45,8 +45,6 @@ export function sessionContentType(prefix: HeaderPrefix): string {
 export interface RequestHeaders {
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined
-  /** The names of all headers, in lower case. */
-  headerNames?(): readonly string[]
 }
 
 /**
@@ -66,8 +64,8 @@ export function vendorHeader(headers: RequestHeaders, header: VendorHeader): str
 }
 
 /**
- * The prefix in a request's session content type, or else in its vendor headers, or else in headers that only
- * other versions of the protocol have; the neutral one if it used both, undefined if it used none.
+ * The prefix in a request's session content type, or else in its vendor headers; the neutral one if it used
+ * both, undefined if it used none.
  */
 export function usedHeaderPrefix(headers: RequestHeaders): HeaderPrefix | undefined {
   const contentType = mediaTypeEssence(headers.header('content-type'))
@@ -75,8 +73,7 @@ export function usedHeaderPrefix(headers: RequestHeaders): HeaderPrefix | undefi
     HEADER_PREFIXES.find((prefix) => contentType === sessionContentType(prefix)) ??
     HEADER_PREFIXES.find((prefix) =>
       VENDOR_HEADERS.some((header) => headers.header(vendorHeaderName(prefix, header)) !== undefined),
-    ) ??
-    HEADER_PREFIXES.find((prefix) => headers.headerNames?.().some((name) => name.startsWith(`${prefix}-`)))
+    )
   )
 }
 

@@ -1,6 +1,5 @@
 import { encodeBase64, utf8 } from '../../../src/model/bytes.ts'
 import type { HtmlPage } from '../options.ts'
-import type { Reply } from '../reply.ts'
 import type { Endpoint } from '../request.ts'
 
 const HEADERS = {
@@ -28,7 +27,6 @@ function serveText(
   contentType: string,
   more?: Readonly<Record<string, string>>,
 ): Endpoint {
-  const encodings: Reply['encodings'] = new Map()
   let loaded: Promise<{ readonly text: string; readonly etag: string }> | undefined
   return async ({ exchange }) => {
     loaded ??= load().then(async (text) => ({ text, etag: await etagOf(text) }))
@@ -42,7 +40,7 @@ function serveText(
       ?.split(',')
       .map((one) => one.trim())
     if (known?.includes(etag)) return { status: 304, headers }
-    return { status: 200, headers: { ...headers, 'content-type': contentType }, body: text, encodings }
+    return { status: 200, headers: { ...headers, 'content-type': contentType }, body: text }
   }
 }
 

@@ -299,13 +299,6 @@ export class Caller {
     }
   }
 
-  /** Watches the token; undefined for the owner. Rejects with `authn` if it has ended. */
-  async watch(): Promise<TokenWatch | undefined> {
-    if (this.isOwner) return undefined
-    const { identity } = this.#current() ?? (await this.#lookUp())
-    return this.#context.tokens.watch(identity!)
-  }
-
   /** Rejects with `authn` or `permission_denied`. */
   async #authorized(operations: readonly Operation[], resource: Resource): Promise<Permit> {
     const permit = this.#current() ?? (await this.#lookUp())

@@ -34,7 +34,6 @@ import { assertMembers, type MembersOf, notText, orNull, ownCopy } from '../../m
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
-import type { TokenWatch } from '../access/tokens.ts'
 import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-service.ts'
 import type { UsageCounters } from '../service/usage.ts'
@@ -115,11 +114,6 @@ export class Engine extends Headwater {
     resource: Resource = {},
   ): Promise<Engine> {
     return new Engine(this.#services, await this.#caller.asHolder(await token, operations, resource))
-  }
-
-  /** @internal Watches the caller's token; undefined for the owner. Rejects with `authn` if it has ended. */
-  watchToken(): Promise<TokenWatch | undefined> {
-    return this.#caller.watch()
   }
 
   /** @internal The memory of a response that is not sent yet. `end` must drop it. */
