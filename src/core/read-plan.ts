@@ -143,12 +143,12 @@ export function readLimits(query: ReadQuery, kind: 'unary' | 'session'): ReadLim
   }
 }
 
-/** The limits of the next batches of a session. */
-export function withinBatches(limits: ReadLimits, batches: number): ReadLimits {
+/** The limits of the next batch of a session. */
+export function withinBatch({ count, bytes, until }: ReadLimits): ReadLimits {
   return {
-    count: Math.min(limits.count, batches * READ_RECORDS_MAX),
-    bytes: Math.min(limits.bytes, batches * READ_METERED_BYTES_MAX),
-    until: limits.until,
+    count: Math.min(count, READ_RECORDS_MAX),
+    bytes: Math.min(bytes, READ_METERED_BYTES_MAX),
+    until,
   }
 }
 

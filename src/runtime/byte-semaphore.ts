@@ -31,10 +31,14 @@ export class ByteSemaphore {
 
   /** Acquires the bytes if they are free and nothing waits. Returns whether it did. */
   tryAcquire(bytes: number): boolean {
-    const isFree = this.#used === 0 || this.#used + bytes <= this.#limit
-    if (!isFree || this.#isAdmitting || this.#waiters.length > 0) return false
+    if (!this.#fits(bytes) || this.#isAdmitting || this.#waiters.length > 0) return false
     this.#used += bytes
     return true
+  }
+
+  /** Acquires the bytes without waiting, even if that exceeds the limit. */
+  exceed(bytes: number): void {
+    this.#used += bytes
   }
 
   release(bytes: number): void {

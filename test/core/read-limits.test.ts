@@ -7,7 +7,7 @@ import {
   isExhausted,
   type ReadLimits,
   readLimits,
-  withinBatches,
+  withinBatch,
 } from '../../src/core/read-plan.ts'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { MIB } from '../../src/model/limits.ts'
@@ -43,9 +43,9 @@ describe('the bounds of a query', () => {
   })
 
   it('are at most 1,000 records and 1 MiB per batch, and never more than what is left', () => {
-    expect(withinBatches(NONE, 1)).toEqual({ count: 1000, bytes: MIB, until: ALL })
+    expect(withinBatch(NONE)).toEqual({ count: 1000, bytes: MIB, until: ALL })
     const small = { count: 3, bytes: 4, until: 5 }
-    expect(withinBatches(small, 1)).toEqual(small)
+    expect(withinBatch(small)).toEqual(small)
   })
 })
 

@@ -29,12 +29,6 @@ export interface ReadCursorOptions extends WaitTimerOptions {
   readonly onClose: () => void
 }
 
-/** Settles the promise that a call of the cursor has returned. */
-interface Pending<Result> {
-  readonly resolve: (result: MaybePromise<Result>) => void
-  readonly reject: (error: unknown) => void
-}
-
 /**
  * One open read. It moves only when `next` is called, so its consumer sets the pace. It reads history from
  * the storage and then, if the plan waits, follows live: it delivers appends as they become durable. When it
@@ -60,10 +54,10 @@ export class ReadCursor implements RecordCursor, Follower {
   /** The end of the history: the tail when the read was opened or when it last fell behind. */
   #end: number
   #unfollow: (() => void) | undefined
-  /** The call that waits for the storage, a cipher or memory. */
-  #pending: Pending<undefined> | undefined
-  /** The call that waits at the tail. */
-  #waiting: Pending<ReadEvent | undefined> | undefined
+  /** Settles the promise of the call that is under way. */
+  #call: { readonly end: () => void; readonly reject: (error: unknown) => void } | undefined
+  /** Continues the call if it waits at the tail. */
+  #continue: (() => void) | undefined
   #failure: { readonly error: unknown } | undefined
 
   constructor(log: StreamLog, plan: ReadPlan, options: ReadCursorOptions) {
@@ -79,7 +73,6 @@ export class ReadCursor implements RecordCursor, Follower {
     const openedAt = clock.now()
     this.#history = new HistoryReader(log, {
       reader,
-      budget,
       share: this.#share,
       isExpired: (block) => isExpired(extendedExpiry(block, extensions), openedAt),
     })
@@ -100,7 +93,7 @@ export class ReadCursor implements RecordCursor, Follower {
 
   /** Whether it waits at the tail. */
   get isWaiting(): boolean {
-    return this.#waiting !== undefined
+    return this.#continue !== undefined
   }
 
   /**
@@ -119,16 +112,19 @@ export class ReadCursor implements RecordCursor, Follower {
    * `stream_deleted` when the stream is deleted, `closed` when the engine closes, `storage` when the storage
    * fails.
    */
-  next(): MaybePromise<ReadEvent | undefined> {
-    if (this.#isClosed()) return this.#over()
-    if (this.#phase === 'live') return this.#follow()
-    const caughtUp = this.#unlessClosed(() => this.#catchUp())
-    return caughtUp.then((event) => (event === 'caught up' ? this.next() : event))
+  next(): Promise<ReadEvent | undefined> {
+    return this.#unlessClosed(async () => {
+      for (;;) {
+        const step = this.#phase === 'history' ? this.#catchUp() : this.#nextLive()
+        const event = isPromise(step) ? await step : step
+        if (event !== 'go on') return event
+        if (this.#isClosed()) return undefined
+      }
+    })
   }
 
   /** The next batch of the records stored when the read was opened; undefined at their end. Does not wait. */
   nextStored(): Promise<ReadBatch | undefined> {
-    if (this.#phase !== 'history') return this.#over()
     return this.#unlessClosed(() => this.#nextBatchOfHistory())
   }
 
@@ -139,17 +135,15 @@ export class ReadCursor implements RecordCursor, Follower {
   close(): void {
     if (this.#isClosed()) return
     this.#release()
-    this.#pending?.resolve(undefined)
-    this.#waiting?.resolve(undefined)
+    this.#call?.end()
   }
 
   /** Ends the read. The pending `next`, or else the next one, rejects with `error`. */
   fail(error: unknown): void {
     if (this.#isClosed()) return
     this.#release()
-    const call = this.#pending ?? this.#waiting
-    if (call === undefined) this.#failure = { error }
-    else call.reject(error)
+    if (this.#call === undefined) this.#failure = { error }
+    else this.#call.reject(error)
   }
 
   /** Sends a heartbeat now if the read waits at the tail, unless it has none. */
@@ -160,39 +154,13 @@ export class ReadCursor implements RecordCursor, Follower {
 
   /** Called after appends, and by the timer. */
   wake(): void {
-    const waiting = this.#waiting
-    if (waiting === undefined) return
-    this.#waiting = undefined
-    try {
-      const event = this.#nextLive()
-      if (event === 'nothing') this.#wait(waiting)
-      else waiting.resolve(event)
-    } catch (error) {
-      this.#release()
-      waiting.reject(error)
-    }
+    const goOn = this.#continue
+    this.#continue = undefined
+    goOn?.()
   }
 
-  /** The next event at the tail. */
-  #follow(): MaybePromise<ReadEvent | undefined> {
-    try {
-      const event = this.#nextLive()
-      if (event !== 'nothing') return event
-    } catch (error) {
-      this.#release()
-      return Promise.reject(error)
-    }
-    this.#share.resize(0)
-    return new Promise((resolve, reject) => this.#wait({ resolve, reject }))
-  }
-
-  #wait(call: Pending<ReadEvent | undefined>): void {
-    this.#waiting = call
-    this.#timer.schedule(() => this.wake())
-  }
-
-  /** What is due at the tail. */
-  #nextLive(): MaybePromise<ReadEvent | undefined> | 'nothing' {
+  /** The next event at the tail, or after a wait that something has changed. */
+  #nextLive(): MaybePromise<ReadEvent | 'go on' | undefined> {
     const { head, isDeleted, loss } = this.#log
     const isBehind = this.#position < head.tail.seqNum
     const live = isBehind ? this.#log.liveBatchAt(this.#position) : undefined
@@ -202,23 +170,34 @@ export class ReadCursor implements RecordCursor, Follower {
       // The next record is in the storage only.
       this.#end = head.tail.seqNum
       this.#phase = 'history'
-      return this.next()
+      return 'go on'
     }
     const due = head.writeState?.closed ? 'end' : this.#timer.due()
-    if (due === undefined) return 'nothing'
     if (due === 'heartbeat') return this.#heartbeat()
-    this.#release()
-    return undefined
+    if (due === 'end') {
+      this.#release()
+      return undefined
+    }
+    this.#share.resize(0)
+    this.#timer.schedule(() => this.wake())
+    return new Promise((resolve) => {
+      this.#continue = () => resolve('go on')
+    })
   }
 
   #takeLive(live: LiveBatch): MaybePromise<ReadEvent | undefined> {
     const { count, meteredBytes } = live.batch
     const held = this.#share.acquire(readCost(meteredBytes, count), meteredBytes <= SMALL_BYTES)
-    const opened = this.#openLive(live)
-    if (!isPromise(held) && !isPromise(opened)) return this.#deliverLive(opened, live)
-    return this.#unlessClosed(async () => {
-      const [batch] = await Promise.all([opened, held])
-      return this.#isClosed() ? undefined : this.#deliverLive(batch, live)
+    const opened = andThen(held, () => this.#openLive(live))
+    return andThen(opened, (batch) => {
+      if (this.#isClosed()) return undefined
+      if (batch === undefined) {
+        this.#release()
+        return undefined
+      }
+      this.#position = live.block.endSeqNum
+      this.#deliver(batch, batch.count < count)
+      return { kind: 'batch', batch }
     })
   }
 
@@ -238,22 +217,12 @@ export class ReadCursor implements RecordCursor, Follower {
     })
   }
 
-  #deliverLive(batch: ReadBatch | undefined, live: LiveBatch): ReadEvent | undefined {
-    if (batch === undefined) {
-      this.#release()
-      return undefined
-    }
-    this.#position = live.block.endSeqNum
-    this.#deliver(batch, batch.count < live.batch.count)
-    return { kind: 'batch', batch }
-  }
-
   /**
    * The next event on the way to the tail, or that it is reached. The heartbeat of a new follower is made
    * together with the comparison of the tail: a turn later, its tail may be that of an append that was not
    * delivered.
    */
-  async #catchUp(): Promise<ReadEvent | 'caught up' | undefined> {
+  async #catchUp(): Promise<ReadEvent | 'go on' | undefined> {
     const { waitMs, chasesTail } = this.#plan
     for (;;) {
       const batch = await this.#nextBatchOfHistory()
@@ -271,7 +240,7 @@ export class ReadCursor implements RecordCursor, Follower {
         this.#history.forget()
         this.#share.resize(0)
         this.#phase = 'live'
-        return this.#heartbeat() ?? 'caught up'
+        return this.#heartbeat() ?? 'go on'
       }
       this.#end = tail.seqNum
     }
@@ -300,7 +269,6 @@ export class ReadCursor implements RecordCursor, Follower {
   #deliver({ count, meteredBytes }: ReadBatch, isLast: boolean): void {
     this.#limits = afterDelivering(this.#limits, count, meteredBytes)
     this.#options.meter?.delivered(this.#log.document.basin, meteredBytes)
-    this.#share.pause()
     if (isLast || isExhausted(this.#limits)) this.#release()
     else this.#timer.postpone()
   }
@@ -327,13 +295,13 @@ export class ReadCursor implements RecordCursor, Follower {
    * dropped. A failure closes the read.
    */
   #unlessClosed<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    if (this.#isClosed()) return Promise.resolve(undefined)
+    if (this.#isClosed()) return this.#over()
     return new Promise((resolve, reject) => {
       this.#share.resume()
-      this.#pending = { resolve, reject }
+      this.#call = { end: () => resolve(undefined), reject }
       work().then(
         (result) => {
-          this.#pending = undefined
+          this.#call = undefined
           this.#share.pause()
           resolve(result)
         },

@@ -1,19 +1,19 @@
 import { HeadwaterError } from '../../model/errors.ts'
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
+import { ByteSemaphore } from '../../runtime/byte-semaphore.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 
 /** Batches of up to this many metered bytes are small. */
 export const SMALL_BYTES = 65_536
+/** The part of the memory that small reads have to themselves. */
+const SMALL_PART = 1 / 4
 /** How much of all large batches is delivered in one turn of the event loop, in metered bytes. */
 const TURN_BYTES = READ_METERED_BYTES_MAX
 /** A consumer that has not asked for more for this long gives back what its read holds, in milliseconds. */
 const STALL_MS = 1_000
 const CHECK_MS = 250
-/** The part of the memory that only small reads use: at least what one may hold until its size is known. */
-const RESERVED_PART = 8
-const RESERVED_BYTES_MIN = readCost(2 * READ_METERED_BYTES_MAX, READ_RECORDS_MAX)
 
 /**
  * Estimates the memory of a read that holds this many metered bytes and records: the stored blocks, and one
@@ -28,18 +28,16 @@ export function readCost(meteredBytes: number, count: number): number {
 /**
  * The memory that the open reads of an engine hold together: blocks read from the storage, and batches that
  * their consumers have not finished. When it is used up, reads wait in the order of their arrival, and
- * consumers that stall give back what their reads hold. Small reads have a queue of their own and a reserved
- * part, because they would otherwise wait for large ones.
+ * consumers that stall give back what their reads hold. Small reads have a part to themselves, because they
+ * would otherwise wait for large ones.
  */
 export class ReadBudget {
   readonly #limit: number
   readonly #clock: Clock
-  #used = 0
-  /** The shares of all open reads, including those that hold nothing. */
-  readonly #shares = new Set<ReadShare>()
-  /** The small reads that wait. */
-  readonly #small: WaitingReads
-  readonly #large: WaitingReads
+  readonly #small: ByteSemaphore
+  readonly #large: ByteSemaphore
+  /** The reads whose consumers have not asked for more, those first that paused first. */
+  readonly #paused = new Set<ReadShare>()
   #cancelCheck: (() => void) | undefined
   /** The last turn that large batches wait for, and the bytes that are delivered in it. */
   #turn: Promise<void> = Promise.resolve()
@@ -48,18 +46,12 @@ export class ReadBudget {
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
     this.#clock = clock
-    const reserved = Math.max(limit / RESERVED_PART, RESERVED_BYTES_MIN)
-    this.#small = { limit, shares: new Set() }
-    this.#large = { limit: limit - reserved, shares: new Set() }
+    this.#small = new ByteSemaphore(limit * SMALL_PART)
+    this.#large = new ByteSemaphore(limit - limit * SMALL_PART)
   }
 
   get used(): number {
-    return this.#used
-  }
-
-  /** Whether more than half is used: nothing should be read ahead. */
-  get isShort(): boolean {
-    return this.#used > this.#limit / 2
+    return this.#small.used + this.#large.used
   }
 
   /**
@@ -67,9 +59,7 @@ export class ReadBudget {
    * if it stalls and others wait: it closes the share, or resizes it to nothing.
    */
   open(giveBack: (reason: HeadwaterError) => void): ReadShare {
-    const share = new ReadShare(this, this.#clock, giveBack)
-    this.#shares.add(share)
-    return share
+    return new ReadShare(this, giveBack)
   }
 
   /**
@@ -87,92 +77,34 @@ export class ReadBudget {
   }
 
   /** @internal */
-  acquire(share: ReadShare, bytes: number, isSmall: boolean): MaybePromise<void> {
-    if (!this.#shares.has(share)) return undefined
-    this.#used -= share.bytes
-    share.bytes = 0
-    share.wanted = bytes
-    const queue = isSmall ? this.#small : this.#large
-    const isFirst = this.#small.shares.size === 0 && queue.shares.size === 0
-    if (isFirst && this.#fits(share, queue)) {
-      this.#grant(share)
-      return undefined
-    }
-    queue.shares.add(share)
-    const admitted = new Promise<void>((resolve) => {
-      share.admitted = resolve
-    })
-    // What it has given up may be enough for others.
-    this.#admit()
-    this.#check()
-    return admitted
+  queueOf(isSmall: boolean): ByteSemaphore {
+    return isSmall ? this.#small : this.#large
   }
 
   /** @internal */
-  resize(share: ReadShare, bytes: number): void {
-    if (!this.#shares.has(share)) return
-    this.#used += bytes - share.bytes
-    share.bytes = bytes
-    this.#admit()
+  pause(share: ReadShare): void {
+    share.pausedAt = this.#clock.now()
+    this.#paused.add(share)
   }
 
   /** @internal */
-  close(share: ReadShare): void {
-    this.#small.shares.delete(share)
-    this.#large.shares.delete(share)
-    this.resize(share, 0)
-    this.#shares.delete(share)
+  resume(share: ReadShare): void {
+    this.#paused.delete(share)
   }
 
-  /** Admits the reads at the front of the queues, small ones first. */
-  #admit(): void {
-    for (const queue of [this.#small, this.#large]) {
-      for (const share of queue.shares) {
-        if (!this.#fits(share, queue)) return
-        queue.shares.delete(share)
-        this.#grant(share)
-      }
-    }
-    this.#cancelCheck?.()
-    this.#cancelCheck = undefined
-  }
-
-  #fits({ wanted }: ReadShare, { limit }: WaitingReads): boolean {
-    return this.#used === 0 || this.#used + wanted <= limit
-  }
-
-  #grant(share: ReadShare): void {
-    share.bytes = share.wanted
-    this.#used += share.bytes
-    share.admitted?.()
-    share.admitted = undefined
-  }
-
-  /** Makes room for the reads that wait, now and at intervals. */
-  #check(): void {
+  /** @internal Makes room for the reads that wait, now and at intervals. */
+  check(): void {
     if (this.#cancelCheck !== undefined) return
-    this.#reclaim()
-    if (this.#small.shares.size + this.#large.shares.size === 0) return
+    const latest = this.#clock.now() - STALL_MS
+    for (const share of this.#paused) {
+      if (share.pausedAt > latest) break
+      if (share.isAwaited) share.giveBack(this.#tooSlow())
+    }
+    if (this.#small.waiting + this.#large.waiting === 0) return
     this.#cancelCheck = this.#clock.schedule(CHECK_MS, () => {
       this.#cancelCheck = undefined
-      this.#check()
+      this.check()
     })
-  }
-
-  /** Takes from the consumers that have stalled longest as much as the waiting reads need. */
-  #reclaim(): void {
-    const { limit } = this.#large.shares.size === 0 ? this.#small : this.#large
-    let missing = this.#used - limit
-    for (const { wanted } of [...this.#small.shares, ...this.#large.shares]) missing += wanted
-    const latest = this.#clock.now() - STALL_MS
-    const stalled = [...this.#shares]
-      .filter(({ bytes, pausedAt }) => bytes > 0 && pausedAt !== undefined && pausedAt <= latest)
-      .sort((one, other) => one.pausedAt! - other.pausedAt!)
-    for (const { bytes, giveBack } of stalled) {
-      if (missing <= 0) return
-      missing -= bytes
-      giveBack(this.#tooSlow())
-    }
   }
 
   #tooSlow(): HeadwaterError {
@@ -185,29 +117,26 @@ export class ReadBudget {
   }
 }
 
-/** Reads that wait, in the order of their arrival, and the limit of what all reads may hold afterwards. */
-interface WaitingReads {
-  readonly limit: number
-  readonly shares: Set<ReadShare>
-}
-
-/** What one read holds of the memory of all. The budget changes its members. */
+/** What one read holds of the memory of all. */
 export class ReadShare {
-  readonly #budget: ReadBudget
-  readonly #clock: Clock
   readonly giveBack: (reason: HeadwaterError) => void
-  bytes = 0
-  /** The bytes that it waits for, and what to call then. */
-  wanted = 0
-  admitted: (() => void) | undefined = undefined
-  /** Since when its consumer has not asked for more; undefined while something is being read for it. */
-  pausedAt: number | undefined
+  /** When its consumer has paused, in milliseconds. Set by the budget only. */
+  pausedAt = 0
+  readonly #budget: ReadBudget
+  #semaphore: ByteSemaphore
+  #bytes = 0
+  #isClosed = false
 
-  constructor(budget: ReadBudget, clock: Clock, giveBack: (reason: HeadwaterError) => void) {
+  constructor(budget: ReadBudget, giveBack: (reason: HeadwaterError) => void) {
     this.#budget = budget
-    this.#clock = clock
     this.giveBack = giveBack
-    this.pausedAt = clock.now()
+    this.#semaphore = budget.queueOf(false)
+    this.pause()
+  }
+
+  /** Whether it holds something that others wait for. */
+  get isAwaited(): boolean {
+    return this.#bytes > 0 && this.#semaphore.waiting > 0
   }
 
   /**
@@ -215,26 +144,52 @@ export class ReadShare {
    * never settles once the share is closed. Small reads wait for small ones only.
    */
   acquire(bytes: number, isSmall: boolean): MaybePromise<void> {
-    return this.#budget.acquire(this, bytes, isSmall)
+    if (this.#isClosed) return undefined
+    this.resize(0)
+    const semaphore = this.#budget.queueOf(isSmall)
+    this.#semaphore = semaphore
+    if (this.tryAdd(bytes)) return undefined
+    const acquired = new Promise<void>((resolve) => {
+      semaphore.acquire(bytes, () => {
+        if (this.#isClosed) return semaphore.release(bytes)
+        this.#bytes = bytes
+        resolve()
+      })
+    })
+    this.#budget.check()
+    return acquired
+  }
+
+  /** Holds `bytes` more if they are free and no other read waits. Returns whether it does. */
+  tryAdd(bytes: number): boolean {
+    if (this.#isClosed || !this.#semaphore.tryAcquire(bytes)) return false
+    this.#bytes += bytes
+    return true
   }
 
   /** Changes what it holds, without waiting. */
   resize(bytes: number): void {
-    this.#budget.resize(this, bytes)
+    if (this.#isClosed) return
+    const held = this.#bytes
+    this.#bytes = bytes
+    if (bytes > held) this.#semaphore.exceed(bytes - held)
+    else this.#semaphore.release(held - bytes)
   }
 
   /** The consumer has got something: until `resume`, what is held depends on its pace. */
   pause(): void {
-    this.pausedAt = this.#clock.now()
+    if (!this.#isClosed) this.#budget.pause(this)
   }
 
   /** The consumer asks for more. */
   resume(): void {
-    this.pausedAt = undefined
+    this.#budget.resume(this)
   }
 
   /** Gives everything back. A second call does nothing. */
   close(): void {
-    this.#budget.close(this)
+    this.resize(0)
+    this.resume()
+    this.#isClosed = true
   }
 }

@@ -6,7 +6,7 @@ import {
   isExhausted,
   type ReadLimits,
   type ReadPlan,
-  withinBatches,
+  withinBatch,
 } from '../../core/read-plan.ts'
 import { EMPTY_BYTES } from '../../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
@@ -15,14 +15,12 @@ import type { ReadRange, StoredBlock } from '../../storage/contract.ts'
 import { type RecordSpan, spansOf } from '../../storage/cut-block.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { decodeStored } from '../errors.ts'
-import { type ReadBudget, type ReadShare, readCost, SMALL_BYTES } from './read-budget.ts'
+import { type ReadShare, readCost, SMALL_BYTES } from './read-budget.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
 
-/** How many batches are read ahead in one request, which costs far less than several small ones. */
-const AHEAD_BATCHES = 4
-/** The most that is read ahead, in metered bytes: a storage stops after the block that reaches the limit. */
-const AHEAD_BYTES_MAX = (AHEAD_BATCHES + 1) * READ_METERED_BYTES_MAX
+/** The most that a request returns, in metered bytes: a storage stops after the block that reaches 1 MiB. */
+const REQUEST_BYTES_MAX = 2 * READ_METERED_BYTES_MAX
 
 /** What a read gets of the history at once. */
 export interface HistoryStep {
@@ -36,7 +34,6 @@ export interface HistoryStep {
 
 export interface HistoryOptions {
   readonly reader: RecordReader
-  readonly budget: ReadBudget
   readonly share: ReadShare
   readonly isExpired: (block: StoredBlock) => boolean
 }
@@ -156,38 +153,39 @@ export class HistoryReader {
 
   /** Resolves to the blocks from `from` on, enough for at least one batch; to none at the end. */
   async #load(from: ReadRange['from'], end: number, limits: ReadLimits): Promise<readonly StoredBlock[]> {
+    const { share } = this.#options
     const ahead = 'seqNum' in from && from.seqNum === this.#ahead?.from ? this.#ahead.blocks : undefined
     this.#ahead = undefined
-    let blocks = ahead && (await ahead)
+    let blocks = await ahead
     // Nothing may have been read ahead although records were appended since.
     if (blocks === undefined || blocks.length === 0) {
-      const { bytes, count } = withinBatches(limits, 1)
-      const expectedBytes =
-        Math.min(count, end - ('seqNum' in from ? from.seqNum : 0)) * this.#log.recordBytes
-      const isSmall = Math.min(bytes, expectedBytes) <= SMALL_BYTES
-      // The storage stops after the block that reaches the limit, which has up to 1 MiB.
-      await this.#options.share.acquire(readCost(bytes + READ_METERED_BYTES_MAX, count), isSmall)
-      blocks = await this.#log.readBlocks({ from, endSeqNum: end, bytesMax: bytes, recordsMax: count })
+      const { bytes, count } = withinBatch(limits)
+      const countMax = Math.min(count, end - ('seqNum' in from ? from.seqNum : 0))
+      const isSmall = Math.min(bytes, countMax * this.#log.recordBytes) <= SMALL_BYTES
+      await share.acquire(readCost(REQUEST_BYTES_MAX, count), isSmall)
+      blocks = await this.#request(from, end, limits)
     }
     const { count, meteredBytes } = sizeOf(blocks)
     if (count > 0) this.#log.recordBytes = meteredBytes / count
+    share.resize(readCost(meteredBytes, count))
     const isRepeated = this.#requests++ > 0
-    const isAhead = isRepeated && this.#readAhead(blocks, end, afterDelivering(limits, count, meteredBytes))
-    this.#options.share.resize(readCost(meteredBytes, count) + (isAhead ? AHEAD_BYTES_MAX : 0))
+    if (isRepeated) this.#readAhead(blocks, end, afterDelivering(limits, count, meteredBytes))
     return this.#log.codec.split(blocks)
   }
 
-  /** Asks the storage for what follows these blocks, if it is wanted and memory is not short. */
-  #readAhead(blocks: readonly StoredBlock[], end: number, left: ReadLimits): boolean {
+  /** Asks the storage for what follows these blocks, if it is wanted and there is memory for it. */
+  #readAhead(blocks: readonly StoredBlock[], end: number, left: ReadLimits): void {
     const last = blocks.at(-1)
     const isLast = last === undefined || last.endSeqNum >= end || last.lastTimestamp >= left.until
-    if (isLast || isExhausted(left) || this.#options.budget.isShort) return false
+    if (isLast || isExhausted(left) || !this.#options.share.tryAdd(REQUEST_BYTES_MAX)) return
     const from = last.endSeqNum
-    const { bytes, count } = withinBatches(left, AHEAD_BATCHES)
-    const range = { from: { seqNum: from }, endSeqNum: end, bytesMax: bytes, recordsMax: count }
     // Reading again tells why it failed.
-    this.#ahead = { from, blocks: this.#log.readBlocks(range).catch(() => []) }
-    return true
+    this.#ahead = { from, blocks: this.#request({ seqNum: from }, end, left).catch(() => []) }
+  }
+
+  #request(from: ReadRange['from'], endSeqNum: number, limits: ReadLimits): Promise<readonly StoredBlock[]> {
+    const { bytes, count } = withinBatch(limits)
+    return this.#log.readBlocks({ from, endSeqNum, bytesMax: bytes, recordsMax: count })
   }
 }
 

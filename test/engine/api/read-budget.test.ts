@@ -62,8 +62,8 @@ it('drops what a loop that pauses has not delivered, and reads it again', async 
   const { clock, stream, records } = await openWithBatches(12, watched)
   const paused = stream.read({ seqNum: 0, count: records }).batches()
   let lastSeqNum = -1
-  // Until a batch is the first of several that were read ahead together.
-  for (let batch = 0; batch < 5; batch++) lastSeqNum = (await paused.next()).value!.lastSeqNum
+  // From the second request on, the next batch is read ahead.
+  for (let batch = 0; batch < 3; batch++) lastSeqNum = (await paused.next()).value!.lastSeqNum
   const others = Array.from({ length: 10 }, () => stream.read({ seqNum: 0, count: records }).batches())
   let isRead = false
   const reading = Promise.all(others.map((session) => session.next())).finally(() => {
@@ -147,7 +147,7 @@ it('delivers every record once to loops of any pace', { tags: ['slow'] }, async 
   )
 })
 
-it('admits small reads while large ones use up their part, and small ones first', {
+it('admits small reads while large ones use up their part', {
   tags: ['slow'],
 }, async () => {
   const { hw, clock, stream } = await openWithBatches(8)

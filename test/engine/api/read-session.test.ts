@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { HeadwaterError, type ReadQuery, type ReadSessionEvent } from '../../../src/index.ts'
+import { macrotask } from '../../../src/runtime/macrotask.ts'
 import {
   bodies,
   gated,
@@ -212,7 +213,7 @@ onEveryKindOfStorage(() =>
       const { records$ } = stream.follow()
       const following = records$.subscribe(({ body }) => {
         received.push(body)
-        if (body === 'a') queueMicrotask(() => received.push('later'))
+        if (body === 'a') void macrotask().then(() => received.push('later'))
       })
       const afterUnsubscribe: string[] = []
       const subscription = records$.subscribe(({ body }) => {
