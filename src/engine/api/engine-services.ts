@@ -136,8 +136,8 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     work,
   })
   const checkCipher = ciphers.check.bind(ciphers)
-  const basins = new BasinService({ ...common, catalog, streams, work, checkCipher })
-  const tokens = new Tokens({ ...common, catalog, shared: manifest.shared })
+  const basins = new BasinService({ ...common, catalog, streams, checkCipher })
+  const tokens = new Tokens({ ...common, catalog })
 
   const closeAll = async () => {
     // Producers send what they have collected.

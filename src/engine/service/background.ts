@@ -35,7 +35,7 @@ export interface BackgroundContext {
 /**
  * Runs {@link BackgroundTasks} about every 60 s and on request. Tasks yield to other work between steps. A
  * task that fails is reported and runs again with the next run, which comes early if a full storage kept it
- * from freeing space. Unless this engine is elected, it completes only deletions that were requested from it.
+ * from freeing space. Only the engine that is elected works, of those that share a storage.
  */
 export class BackgroundWork {
   /** The time at which the timer of the periodic run counts as lost, in milliseconds. */
@@ -52,8 +52,6 @@ export class BackgroundWork {
   #retryMs = RETRY_MS_MIN
   #isElected = false
   #withdraw: (() => void) | undefined
-  /** Whether this engine was asked to delete a basin since the last run began. */
-  #hasDeletions = false
   #isClosed = false
 
   constructor(context: BackgroundContext) {
@@ -92,12 +90,6 @@ export class BackgroundWork {
     this.#scheduled = undefined
     this.#running = undefined
     this.start(this.#tasks)
-  }
-
-  /** Completes the deletion of basins, now. */
-  finishDeletions(): void {
-    this.#hasDeletions = true
-    this.#run()
   }
 
   /**
@@ -177,21 +169,13 @@ export class BackgroundWork {
 
   async #runTasks(): Promise<void> {
     const { checkDeadlines, finishDeletions, deleteExpiredTokens } = this.#tasks
-    if (this.#hasDeletions) {
-      this.#hasDeletions = false
-      await this.#attempt(finishDeletions)
-    }
     for (const task of [() => this.#reclaim(), checkDeadlines, finishDeletions, deleteExpiredTokens]) {
-      if (this.#isElected) await this.#attempt(task)
-    }
-  }
-
-  async #attempt(task: () => Promise<void>): Promise<void> {
-    if (this.#isClosed) return
-    try {
-      await task()
-    } catch (error) {
-      if (!this.#isClosed) this.#context.onBackgroundError(error)
+      if (!this.#isElected || this.#isClosed) return
+      try {
+        await task()
+      } catch (error) {
+        if (!this.#isClosed) this.#context.onBackgroundError(error)
+      }
     }
   }
 

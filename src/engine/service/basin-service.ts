@@ -48,8 +48,6 @@ export interface BasinServiceContext {
   readonly session: StorageSession
   readonly streams: Pick<StreamService, 'removeWithBasin'>
   readonly usage: UsageRecorder
-  /** `finishDeletions` has the method of the service called soon. */
-  readonly work: { finishDeletions(): void }
   readonly closing: SharedSignal
 }
 
@@ -146,34 +144,38 @@ export class BasinService {
   }
 
   /**
-   * Marks the basin as deleting and deletes its streams, so that no engine acknowledges appends to them any
-   * more. Background work deletes the basin, and continues if this fails.
+   * Marks the basin as deleting, so that it gets no more streams, and deletes them, so that no engine
+   * acknowledges appends to them any more. Then removes it; background work tries again if that fails.
    */
   async delete(name: string): Promise<void> {
-    const { catalog, clock, work } = this.#context
+    const { catalog, clock } = this.#context
     await catalog.change(name, async (commit) => {
       const { value, version } = await catalog.existingBasin(name)
       if (value.deletedAt !== null) return
       await commit([putBasin({ ...value, deletedAt: clock.now() }, version)])
     })
-    try {
-      await this.#deleteStreams(name)
-    } finally {
-      work.finishDeletions()
-    }
+    const basin = await catalog.basin(name)
+    if (basin === undefined) return
+    await this.#deleteStreams(name)
+    await this.#remove(basin).catch(() => {})
   }
 
-  /** Deletes the streams of basins that are being deleted, then the basins. Part of the background work. */
+  /** Completes the deletion of basins. Part of the background work. */
   async finishDeletions(): Promise<void> {
-    const { session, catalog, usage } = this.#context
-    await catalog.forEach('basins', '', async ({ key, value, version }) => {
-      if (value.deletedAt === null) return undefined
+    await this.#context.catalog.forEach('basins', '', async (basin) => {
+      if (basin.value.deletedAt === null) return undefined
       // If some could not be deleted, the next run tries again.
-      await this.#deleteStreams(key)
-      await session.commit([{ kind: 'delete', collection: 'basins', key, expect: version }])
-      usage.basinDeleted(key)
+      await this.#deleteStreams(basin.key)
+      await this.#remove(basin)
       return undefined
     })
+  }
+
+  /** Removes a basin without streams that is being deleted. */
+  async #remove({ key, version }: Versioned<BasinDocument>): Promise<void> {
+    const { session, usage } = this.#context
+    await session.commit([{ kind: 'delete', collection: 'basins', key, expect: version }])
+    usage.basinDeleted(key)
   }
 
   /**
