@@ -70,8 +70,6 @@ interface WatchedToken {
 export interface TokensContext {
   readonly session: StorageSession
   readonly catalog: Catalog
-  /** Whether other engines may ever change tokens. */
-  readonly shared: boolean
   readonly clock: Clock
   readonly onBackgroundError: (error: unknown) => void
   readonly closing: SharedSignal
@@ -89,8 +87,6 @@ export class Tokens {
   #cancelCheck: (() => void) | undefined
   /** How often this engine changed tokens. */
   #revision = 0
-  /** Whether a change failed that may appear in the storage later. */
-  #mayAppearLate = false
   #expiredDeletedAt = Number.NEGATIVE_INFINITY
 
   constructor(context: TokensContext) {
@@ -194,15 +190,10 @@ export class Tokens {
     })
   }
 
-  /** Looks tokens up again after a change, also after a failed one, which may have had an effect. */
+  /** Has callers look their tokens up again after a change, also after a failed one: it may have happened. */
   async #changed<Result>(change: Promise<Result>): Promise<Result> {
     try {
       return await change
-    } catch (error) {
-      this.#mayAppearLate ||= !HeadwaterError.is(error) || error.mayHaveEffects
-      this.#scheduleCheck()
-      void this.#check(true)
-      throw error
     } finally {
       this.#revision++
     }
@@ -328,34 +319,25 @@ export class Tokens {
     watched.ended.abort(tokenEndedError())
   }
 
-  /** Whether tokens may be revoked without a call of `revoke` or `setRoot`. */
-  #mayEndUnseen(): boolean {
-    return this.#mayAppearLate || this.#context.shared
-  }
-
   #scheduleCheck(): void {
     const { clock, closing } = this.#context
-    if (this.#cancelCheck !== undefined || this.#watched.size === 0) return
-    const mayExpire = [...this.#watched.values()].some(({ identity }) => identity.grant.expiresAt !== null)
-    // Else this engine knows of every way in which one of them ends.
-    if (!mayExpire && !this.#mayEndUnseen()) return
+    if (this.#cancelCheck !== undefined || this.#watched.size === 0 || closing.aborted) return
     const check = () => {
       this.#cancelCheck = undefined
-      void this.#check(this.#mayEndUnseen())
-      if (!closing.aborted) this.#scheduleCheck()
+      void this.#check()
+      this.#scheduleCheck()
     }
     this.#cancelCheck = clock.schedule(CHECK_MS, check, { background: true })
   }
 
   /**
-   * Ends the sessions of tokens that have expired or, if `isLookedUp`, no longer exist: all are looked up at
-   * once, so that a slow look-up does not delay the others. Never rejects.
+   * Ends the sessions of tokens that have expired or no longer exist. All are looked up at once, so that a
+   * slow look-up does not delay the others. Never rejects.
    */
-  async #check(isLookedUp: boolean): Promise<void> {
+  async #check(): Promise<void> {
     const { clock, onBackgroundError, closing } = this.#context
     const now = clock.now()
     this.#endWhere((identity) => this.#hasExpired(identity))
-    if (!isLookedUp) return
     const due = [...this.#watched.values()].filter(
       ({ checkingSince }) => checkingSince === undefined || now - checkingSince >= CHECK_AGAIN_MS,
     )
