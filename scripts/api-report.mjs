@@ -1,32 +1,65 @@
-// `npm run check:api` compares the declarations with the reports in `api`, one for each subpath of the
-// package, so that a review shows each change of the public API. With --write, it updates the reports.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { apiReports } from './api-reports.mjs'
+// `npm run check:api` compares the declarations with the reports in `api`, which API Extractor writes, one for
+// each subpath of the package, so that a review shows each change of the public API. With --write, it updates
+// the reports.
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { Extractor, ExtractorConfig } from '@microsoft/api-extractor'
 import { inProject, run } from './project.mjs'
 
-const DIRECTORY = inProject('api')
-const { exports } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
+const isWriting = process.argv.includes('--write')
+const { compilerOptions: options } = JSON.parse(readFileSync(inProject('tsconfig.json'), 'utf8'))
+const silent = { default: { logLevel: 'none' } }
+
+/** Returns whether the report matches the declarations, or has been written. */
+function report(typesPath, reportFileName) {
+  const entry = inProject(typesPath)
+  const config = ExtractorConfig.prepare({
+    packageJsonFullPath: inProject('package.json'),
+    configObjectFullPath: undefined,
+    configObject: {
+      projectFolder: inProject('.'),
+      newlineKind: 'lf',
+      mainEntryPointFilePath: entry,
+      compiler: {
+        overrideTsconfig: {
+          compilerOptions: { ...options, types: ['node'] },
+          files: [entry],
+        },
+      },
+      apiReport: {
+        enabled: true,
+        reportFileName,
+        reportFolder: inProject('api'),
+        reportTempFolder: inProject('node_modules', '.cache', 'api'),
+      },
+      messages: {
+        compilerMessageReporting: silent,
+        extractorMessageReporting: silent,
+        tsdocMessageReporting: silent,
+      },
+    },
+  })
+  const { apiReportChanged } = Extractor.invoke(config, {
+    localBuild: isWriting,
+    messageCallback: (message) => {
+      message.handled = true
+    },
+  })
+  return isWriting || !apiReportChanged
+}
 
 run(process.execPath, [inProject('scripts', 'declarations.mjs')])
-const entries = Object.entries(exports).flatMap(([subpath, { types }]) =>
-  types === undefined ? [] : [[`headwater${subpath.slice(1)}`, inProject(types)]],
+const { exports } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
+const types = new Map(
+  Object.entries(exports).flatMap(([subpath, { types }]) =>
+    types === undefined ? [] : [[`headwater${subpath.slice(1).replace('/', '-')}.api.md`, types]],
+  ),
 )
-const reports = new Map(
-  [...apiReports(entries)].map(([name, text]) => [`${name.replace('/', '-')}.api.md`, text]),
-)
-const written = existsSync(DIRECTORY) ? readdirSync(DIRECTORY) : []
-if (process.argv.includes('--write')) {
-  mkdirSync(DIRECTORY, { recursive: true })
-  for (const name of written) if (!reports.has(name)) rmSync(join(DIRECTORY, name))
-  for (const [name, text] of reports) writeFileSync(join(DIRECTORY, name), text)
-} else {
-  const changed = [...new Set([...reports.keys(), ...written])].filter(
-    (name) => !written.includes(name) || readFileSync(join(DIRECTORY, name), 'utf8') !== reports.get(name),
-  )
-  for (const name of changed) console.error(`api/${name} does not match the declarations`)
-  if (changed.length > 0) {
-    console.error('run `npm run check:api -- --write`, and review the difference')
-    process.exitCode = 1
-  }
+const left = readdirSync(inProject('api')).filter((name) => !types.has(name))
+if (isWriting) for (const name of left) rmSync(inProject('api', name))
+const changed = [...types].filter(([name, path]) => !report(path, name)).map(([name]) => name)
+if (!isWriting) changed.push(...left)
+for (const name of changed) console.error(`api/${name} does not match the declarations`)
+if (changed.length > 0) {
+  console.error('run `npm run check:api -- --write`, and review the difference')
+  process.exitCode = 1
 }
