@@ -1,9 +1,5 @@
 import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
-import {
-  BATCH_ENCODED_BYTES_MAX,
-  BATCH_METERED_BYTES_MAX,
-  BATCH_RECORDS_MAX,
-} from '../../src/model/limits.ts'
+import { BatchSize } from '../../src/model/append-input.ts'
 import { encodedBytesMaxOf, isCommandShaped, meteredBytesOf, parseCommand } from '../../src/model/record.ts'
 import type { ExportedStream } from './export-entry.ts'
 import { type Gap, gapRecords, isTooNarrow, isTrimmed } from './gap-records.ts'
@@ -281,25 +277,20 @@ function tokenAfter({ headers, body }: SequencedRecord): string | undefined {
 /** Collects consecutive records for one append. */
 class RecordBatch {
   #records: SequencedRecord[] = []
-  #meteredBytes = 0
-  #encodedBytes = 0
+  #size = new BatchSize()
 
   /** Returns false if the record does not follow the last one or exceeds the limits of a batch. */
   add(record: SequencedRecord): boolean {
     const { headers, body } = record
-    const meteredBytes = this.#meteredBytes + meteredBytesOf(headers, body)
-    const encodedBytes = this.#encodedBytes + encodedBytesMaxOf(headers, body)
-    const last = this.#records.at(-1)
-    if (last !== undefined) {
-      const isFull =
-        this.#records.length >= BATCH_RECORDS_MAX ||
-        meteredBytes > BATCH_METERED_BYTES_MAX ||
-        encodedBytes > BATCH_ENCODED_BYTES_MAX
-      if (isFull || record.seqNum !== last.seqNum + 1) return false
+    const sizes = {
+      meteredBytes: meteredBytesOf(headers, body),
+      encodedBytesMax: encodedBytesMaxOf(headers, body),
     }
+    const last = this.#records.at(-1)
+    const follows = last === undefined || record.seqNum === last.seqNum + 1
+    if (!follows || !this.#size.hasRoomFor(sizes)) return false
     this.#records.push(record)
-    this.#meteredBytes = meteredBytes
-    this.#encodedBytes = encodedBytes
+    this.#size.add(sizes)
     return true
   }
 
@@ -307,8 +298,7 @@ class RecordBatch {
   take(): readonly SequencedRecord[] {
     const records = this.#records
     this.#records = []
-    this.#meteredBytes = 0
-    this.#encodedBytes = 0
+    this.#size = new BatchSize()
     return records
   }
 }

@@ -1,4 +1,4 @@
-import { isFencingToken, type RecordInput } from '../model/append-input.ts'
+import { assertFencingToken, type RecordInput } from '../model/append-input.ts'
 import { assertMembers } from '../model/validation.ts'
 import { type AnySignal, unlessAnyAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -8,7 +8,7 @@ import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
 /** Options of `appendAll` and `writable`. */
 export type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
 
-const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToken }
+const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: assertFencingToken }
 
 /** The destination of many inputs. */
 export interface InputSink<Input> {

@@ -1,12 +1,13 @@
 import {
   type AppendConditions,
   appendRecord,
-  isFencingToken,
+  assertFencingToken,
+  BatchSize,
   type RecordInput,
 } from '../model/append-input.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRecord } from '../model/record.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
 import { onAnyAbort } from '../runtime/abort.ts'
@@ -38,7 +39,7 @@ export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' |
 }
 
 const PRODUCER_OPTIONS: MembersOf<ProducerOptions> = {
-  fencingToken: isFencingToken,
+  fencingToken: assertFencingToken,
   matchSeqNum: assertInteger,
   ...CALL_OPTIONS,
   lingerMs: 'number',
@@ -247,8 +248,7 @@ export class Producer {
 
 class Batch {
   readonly records: AppendRecord[] = []
-  meteredBytes = 0
-  #encodedBytes = 0
+  readonly #size = new BatchSize()
   readonly acked: Promise<AppendAck>
   #resolve!: (ack: Promise<AppendAck>) => void
 
@@ -260,17 +260,17 @@ class Batch {
     this.acked.catch(onFailed)
   }
 
+  get meteredBytes(): number {
+    return this.#size.meteredBytes
+  }
+
   hasRoom(record: AppendRecord, bytesMax: number): boolean {
-    return (
-      this.meteredBytes + record.meteredBytes <= bytesMax &&
-      this.#encodedBytes + record.encodedBytesMax <= BATCH_ENCODED_BYTES_MAX
-    )
+    return this.meteredBytes + record.meteredBytes <= bytesMax && this.#size.hasRoomFor(record)
   }
 
   /** Returns the index of the record in the batch. */
   add(record: AppendRecord): number {
-    this.meteredBytes += record.meteredBytes
-    this.#encodedBytes += record.encodedBytesMax
+    this.#size.add(record)
     return this.records.push(record) - 1
   }
 

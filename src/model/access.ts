@@ -135,16 +135,15 @@ export interface AccessTokenInfo {
   readonly scope: AccessScope
 }
 
-/** The problem with the id of an access token, or undefined. */
+/** The problem with the id of an access token, or undefined: 1 to 96 bytes, as the name of a stream. */
 export function accessTokenIdProblem(id: string): string | undefined {
-  if (id === '') return 'access token id must not be empty'
-  if (id === '.' || id === '..') return 'access token id must not be "." or ".."'
-  return accessTokenPrefixProblem(id, 'id')
+  return textProblem('access token id', id, ACCESS_TOKEN_ID_BYTES_MAX, 'name')
 }
 
 /** The problem with a `prefix` or `startAfter` of a list of access tokens, or undefined. */
-export function accessTokenPrefixProblem(text: string, role: NameRole | 'id'): string | undefined {
-  return textProblem(`access token ${role}`, text, ACCESS_TOKEN_ID_BYTES_MAX, role !== 'start-after')
+export function accessTokenPrefixProblem(text: string, role: NameRole): string | undefined {
+  const kind = role === 'start-after' ? 'any' : 'beginning'
+  return textProblem(`access token ${role}`, text, ACCESS_TOKEN_ID_BYTES_MAX, kind)
 }
 
 type NameProblem = (name: string) => string | undefined

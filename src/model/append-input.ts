@@ -8,7 +8,6 @@ import {
   LARGE_APPEND_RECORDS_MAX,
   MIB,
   PRODUCER_ID_BYTES_MAX,
-  RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
   STREAM_SEQ_BYTES_MAX,
 } from './limits.ts'
@@ -28,6 +27,7 @@ import {
   assertMembers,
   assertSignal,
   type Check,
+  complete,
   type MembersOf,
   millisecondsOf,
   type Time,
@@ -46,31 +46,6 @@ export interface ProducerBatch {
   readonly epoch: number
   /** The number of the batch among those of the epoch: 0, 1, 2 and so on. */
   readonly seq: number
-}
-
-/** The rule of a text that must not be empty. */
-const isName =
-  (what: string, bytesMax: number): Check =>
-  (value, field) =>
-    assertValid(
-      value === '' ? `${what} must not be empty` : textProblem(what, value as string, bytesMax),
-      field,
-    )
-
-const isProducerId = isName('producer id', PRODUCER_ID_BYTES_MAX)
-
-/** The rule of a `streamSeq`. */
-export const isStreamSeq = isName('stream sequence', STREAM_SEQ_BYTES_MAX)
-
-const MEMBERS: MembersOf<ProducerBatch> = { id: unchecked, epoch: unchecked, seq: unchecked }
-
-/** The rule of a {@link ProducerBatch}, all of whose members are required. */
-export const isProducerBatch: Check = (value, field) => {
-  assertMembers(value, MEMBERS, field, `${field}.`)
-  const { id, epoch, seq } = value as ProducerBatch
-  isProducerId(id, `${field}.id`)
-  assertInteger(epoch, `${field}.epoch`)
-  assertInteger(seq, `${field}.seq`)
 }
 
 /** Bytes, or a string that is stored as UTF-8. */
@@ -116,20 +91,29 @@ export interface AppendConditions {
   readonly streamSeq?: string | undefined
 }
 
-/** The rule of a fencing token. */
-export const isFencingToken: Check = (value, field) =>
-  assertValid(fencingTokenProblem(value as string), field)
+/** The rule of a text without a problem. */
+const assertText =
+  (problemOf: (text: string) => string | undefined): Check =>
+  (value, field) =>
+    assertValid(problemOf(value as string), field)
 
-/** The members of {@link AppendConditions}. */
-const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
-  fencingToken: isFencingToken,
-  matchSeqNum: assertInteger,
-  producer: isProducerBatch,
-  streamSeq: isStreamSeq,
+/** The rule of a fencing token. */
+export const assertFencingToken: Check = assertText(fencingTokenProblem)
+
+const PRODUCER_BATCH: Readonly<Record<keyof ProducerBatch, Check>> = {
+  id: assertText((id) => textProblem('producer id', id, PRODUCER_ID_BYTES_MAX, 'filled')),
+  epoch: assertInteger,
+  seq: assertInteger,
 }
 
-/** The members of conditions with the options of a call. */
-export const APPEND_OPTIONS = { ...APPEND_CONDITIONS, signal: assertSignal }
+/** The members of {@link AppendConditions} with the options of a call. */
+const APPEND_OPTIONS: MembersOf<AppendConditions & { readonly signal: AbortSignal }> = {
+  fencingToken: assertFencingToken,
+  matchSeqNum: assertInteger,
+  producer: complete(PRODUCER_BATCH),
+  streamSeq: assertText((text) => textProblem('stream sequence', text, STREAM_SEQ_BYTES_MAX, 'filled')),
+  signal: assertSignal,
+}
 
 /** The decoded body of an append request, which {@link appendBatch} validates. */
 export interface AppendInput {
@@ -191,30 +175,49 @@ export function appendBatch(
  */
 export function largeAppendBatch(input: readonly RecordInput[], conditions?: AppendConditions): AppendBatch {
   const batch = checkedBatch(input, conditions, LARGE_LIMITS)
-  const parts = partsWithin(batch.records, BATCH_LIMITS)
+  const parts = partsOf(batch.records)
   return parts.length === 1 ? batch : { ...batch, parts }
 }
 
-function partsWithin(records: readonly AppendRecord[], limits: BatchLimits): BatchPart[] {
+/** Adds up the records of a batch. */
+export class BatchSize {
+  records = 0
+  meteredBytes = 0
+  encodedBytes = 0
+
+  /** Whether a batch can have another record. One record alone is checked by {@link appendRecord}. */
+  hasRoomFor(record: SizedRecord): boolean {
+    return (
+      this.records < BATCH_RECORDS_MAX &&
+      this.meteredBytes + record.meteredBytes <= BATCH_METERED_BYTES_MAX &&
+      this.encodedBytes + record.encodedBytesMax <= BATCH_ENCODED_BYTES_MAX
+    )
+  }
+
+  add(record: SizedRecord): void {
+    this.records++
+    this.meteredBytes += record.meteredBytes
+    this.encodedBytes += record.encodedBytesMax
+  }
+}
+
+type SizedRecord = Pick<AppendRecord, 'meteredBytes' | 'encodedBytesMax'>
+
+function partsOf(records: readonly AppendRecord[]): BatchPart[] {
   const parts: BatchPart[] = []
   let start = 0
-  let size = { meteredBytes: 0, encodedBytes: 0 }
+  let size = new BatchSize()
+  const endPart = (end: number) => {
+    parts.push({ records: records.slice(start, end), meteredBytes: size.meteredBytes })
+    start = end
+    size = new BatchSize()
+  }
   records.forEach((record, index) => {
-    const meteredBytes = size.meteredBytes + record.meteredBytes
-    const encodedBytes = size.encodedBytes + record.encodedBytesMax
-    const fits =
-      index - start < limits.records &&
-      meteredBytes <= limits.meteredBytes &&
-      encodedBytes <= limits.encodedBytes
-    if (fits) {
-      size = { meteredBytes, encodedBytes }
-      return
-    }
-    parts.push({ records: records.slice(start, index), meteredBytes: size.meteredBytes })
-    start = index
-    size = { meteredBytes: record.meteredBytes, encodedBytes: record.encodedBytesMax }
+    if (!size.hasRoomFor(record)) endPart(index)
+    size.add(record)
   })
-  return [...parts, { records: records.slice(start), meteredBytes: size.meteredBytes }]
+  endPart(records.length)
+  return parts
 }
 
 function checkedBatch(
@@ -224,19 +227,18 @@ function checkedBatch(
 ): AppendBatch {
   const records: AppendRecord[] = []
   const shared = new SharedBytes()
+  const size = new BatchSize()
   const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
-  let meteredBytes = 0
-  let encodedBytes = 0
   for (const input of inputs) {
     const record = appendRecord(input, shared)
     if (records.at(-1)?.command?.kind === 'close')
       throw invalid('no record may follow a `close` command', 'records')
-    encodedBytes += record.encodedBytesMax
-    meteredBytes += record.meteredBytes
     records.push(record)
+    size.add(record)
     // A batch that is far too long is rejected below without keeping all of its records.
     if (records.length > limits.records) break
   }
+  const { meteredBytes, encodedBytes } = size
   const count = records.length
   if (count === 0 || count > limits.records || meteredBytes > limits.meteredBytes) {
     throw batchSizeError(count, limits)
@@ -267,7 +269,7 @@ type RecordParts = Exclude<RecordInput, BytesOrText>
 /** Validates and meters one record, and copies its bytes and texts into `shared`. Throws `invalid`. */
 export function appendRecord(input: RecordInput, shared = new SharedBytes()): AppendRecord {
   const isBody = typeof input === 'string' || input instanceof Uint8Array
-  const parts: RecordParts = isBody ? { body: input } : partsOf(input)
+  const parts: RecordParts = isBody ? { body: input } : partsOfRecord(input)
   const timestamp = parts.timestamp === undefined ? undefined : millisecondsOf(parts.timestamp)
   if (timestamp !== undefined) assertInteger(timestamp, 'timestamp')
   const headers = parts.headers?.length ? headersOf(parts.headers, shared) : NO_HEADERS
@@ -286,9 +288,6 @@ export function appendRecord(input: RecordInput, shared = new SharedBytes()): Ap
 function commandOf(headers: readonly Header[], body: Uint8Array): Command | undefined {
   if (isCommandShaped(headers)) return parseCommand(headers[0]![1], body)
   if (headers.some(([name]) => name.length === 0)) throw invalid('invalid header: empty name', 'headers')
-  if (headers.length > RECORD_HEADERS_MAX) {
-    throw invalid(`invalid header: a record has at most ${RECORD_HEADERS_MAX} headers`, 'headers')
-  }
   return undefined
 }
 
@@ -303,7 +302,7 @@ function tooLargeEncoded(what: string): HeadwaterError {
 const RECORD: MembersOf<RecordParts> = { body: unchecked, headers: unchecked, timestamp: unchecked }
 const NOT_JSON = '; to append JSON values, use `stream.json()`'
 
-function partsOf(input: RecordParts): RecordParts {
+function partsOfRecord(input: RecordParts): RecordParts {
   if (typeof input !== 'object' || input === null || Array.isArray(input) || ArrayBuffer.isView(input)) {
     throw invalid(`a record must be a string, a Uint8Array or an object${NOT_JSON}`, 'records')
   }

@@ -5,11 +5,11 @@ import {
   assertMembers,
   type Check,
   type Clearable,
+  complete,
   type MembersOf,
   oneOf,
   orNull,
   type Settable,
-  unchecked,
 } from './validation.ts'
 
 /** The storage class of a stream. It has no effect, but is stored, listed and metered. */
@@ -109,16 +109,21 @@ export interface BasinReconfiguration extends Clearable<Omit<BasinConfig, 'defau
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined
 }
 
+const assertAge: Check = (value, field) => {
+  if (value === 0) throw invalid(`\`${field}\` must be greater than 0 seconds`, field)
+  if (Number.isSafeInteger(value) && (value as number) >= 1) return
+  throw invalid(`\`${field}\` must be an integer from 1 to ${INTEGER_MAX}`, field)
+}
+
+const assertFiniteRetention = complete({ ageSeconds: assertAge })
+
 /** Throws unless the value is a {@link RetentionPolicy}. */
 export const assertRetention: Check = (value, field) => {
   if (value === 'infinite') return
-  const age = `${field}.ageSeconds`
-  if (typeof value === 'object') assertMembers(value, { ageSeconds: unchecked }, field, `${field}.`)
-  const { ageSeconds } = value as { readonly ageSeconds?: unknown }
-  if (ageSeconds === 0) throw invalid(`\`${age}\` must be greater than 0 seconds`, age)
-  if (!Number.isSafeInteger(ageSeconds) || (ageSeconds as number) < 1) {
-    throw invalid(`\`${age}\` must be an integer from 1 to ${INTEGER_MAX}`, age)
+  if (typeof value !== 'object') {
+    throw invalid(`\`${field}\` must be 'infinite' or an object with \`ageSeconds\``, field)
   }
+  assertFiniteRetention(value, field)
 }
 
 const STREAM_CONFIG: MembersOf<StreamReconfiguration> = {

@@ -1,4 +1,4 @@
-import { isFencingToken, type RecordInput } from './append-input.ts'
+import { assertFencingToken, type RecordInput } from './append-input.ts'
 import { utf8Length } from './bytes.ts'
 import { assertStreamConfig, type Cipher, isCipher, type StreamConfigInput } from './config.ts'
 import type { EncryptionKeyInput } from './encryption-key.ts'
@@ -133,7 +133,7 @@ export const RESTORED_STREAM: MembersOf<RestoredStream> = {
     seqNum: assertInteger,
     timestamp: (value, field) => assertInteger(millisecondsOf(value as Time), field),
   },
-  fencingToken: isFencingToken,
+  fencingToken: assertFencingToken,
   cipher: isCipher,
   metadata: assertMetadata,
   expiry: assertExpiry,

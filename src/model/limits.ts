@@ -47,9 +47,6 @@ export const LARGE_APPEND_BYTES_MAX = 17 * MIB
 /** The most producers that a stream knows. */
 export const PRODUCERS_MAX = 1_000
 
-/** The most headers of a record. */
-export const RECORD_HEADERS_MAX = 0xff_ff_ff
-
 /** The most records that one read batch returns. */
 export const READ_RECORDS_MAX = 1000
 /** The largest metered size of a read batch. */

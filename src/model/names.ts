@@ -40,9 +40,7 @@ export function basinTextProblem(what: string, text: string, bytesMin: number): 
 
 /** The problem with the name of a stream: 1 to 512 bytes without U+0000, neither `.` nor `..`. */
 export function streamNameProblem(name: string): string | undefined {
-  if (name === '') return 'stream name must not be empty'
-  if (name === '.' || name === '..') return 'stream name must not be "." or ".."'
-  return textProblem('stream name', name, STREAM_NAME_BYTES_MAX, true)
+  return textProblem('stream name', name, STREAM_NAME_BYTES_MAX, 'name')
 }
 
 /** The names of a stream and its basin. */
@@ -61,21 +59,28 @@ export function fencingTokenProblem(token: string): string | undefined {
 }
 
 /**
- * The problem with a text that is stored as UTF-8, or undefined. A name excludes U+0000, which ends a text in
- * some languages and databases, so that two names would be one there.
+ * What a text may be: `any` text, one that is `filled`, the beginning of a name, or a name, which is neither
+ * `.` nor `..`. Names exclude U+0000, which ends a text in some languages and databases, so that two names
+ * would be one there.
  */
+export type TextKind = 'any' | 'filled' | 'beginning' | 'name'
+
+/** The problem with a text that is stored as UTF-8, or undefined. */
 export function textProblem(
   what: string,
   text: string,
   bytesMax: number,
-  excludesNul = false,
+  kind: TextKind = 'any',
 ): string | undefined {
   if (typeof text !== 'string') return `${what} must be a string`
   const bytes = utf8Length(text)
   // Bytes as many as characters are ASCII.
   if (bytes !== text.length && !text.isWellFormed()) return `${what} must be valid Unicode`
   if (bytes > bytesMax) return `${what} must not exceed ${bytesMax} bytes in length`
-  return excludesNul && text.includes('\0') ? `${what} must not contain U+0000` : undefined
+  if (kind === 'any') return undefined
+  if (text === '' && kind !== 'beginning') return `${what} must not be empty`
+  if (kind === 'name' && (text === '.' || text === '..')) return `${what} must not be "." or ".."`
+  return kind !== 'filled' && text.includes('\0') ? `${what} must not contain U+0000` : undefined
 }
 
 /** The problem with the name of a location. */
@@ -95,7 +100,12 @@ export function basinPrefixProblem(text: string, role: NameRole): string | undef
  * position in a list may be a name followed by U+0000.
  */
 export function streamPrefixProblem(text: string, role: NameRole): string | undefined {
-  return textProblem(`stream ${role}`, text, STREAM_NAME_BYTES_MAX, role !== 'start-after')
+  return textProblem(
+    `stream ${role}`,
+    text,
+    STREAM_NAME_BYTES_MAX,
+    role === 'start-after' ? 'any' : 'beginning',
+  )
 }
 
 /** The problem with a request token: at most 36 bytes. */

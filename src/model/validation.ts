@@ -99,6 +99,15 @@ function hasMember(value: unknown, members: Members): boolean {
   return Object.keys(members).some((name) => name in value)
 }
 
+/** The rule of an object none of whose members may be left out. */
+export function complete(members: Readonly<Record<string, Check>>): Check {
+  return (value, field) => {
+    assertMembers(value, members, field, `${field}.`)
+    const given = value as Readonly<Record<string, unknown>>
+    for (const [name, check] of Object.entries(members)) check(given[name], `${field}.${name}`)
+  }
+}
+
 /** A rule that also allows null. */
 export function orNull(rule: Rule): Check {
   return (value, field) => {

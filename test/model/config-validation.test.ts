@@ -29,7 +29,10 @@ describe('a stream configuration', () => {
     [{ retentionPolicy: { ageSeconds: -1 } }, AGE_RANGE],
     [{ retentionPolicy: { ageSeconds: 1.5 } }, AGE_RANGE],
     [{ retentionPolicy: wrong({}) }, AGE_RANGE],
-    [{ retentionPolicy: wrong('forever') }, AGE_RANGE],
+    [
+      { retentionPolicy: wrong('forever') },
+      "`retentionPolicy` must be 'infinite' or an object with `ageSeconds`",
+    ],
     [{ timestamping: { mode: 'client-prefer' } }, undefined],
     [{ timestamping: { mode: 'client-require' } }, undefined],
     [{ timestamping: { mode: 'arrival' } }, undefined],
