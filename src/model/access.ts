@@ -10,10 +10,11 @@ import {
 } from './names.ts'
 import {
   assertMembers,
-  assertText,
   type Clearable,
+  listOf,
   type MembersOf,
   millisecondsOf,
+  oneOf,
   orNull,
   type Settable,
   type Time,
@@ -177,9 +178,7 @@ const SCOPE: MembersOf<AccessScopeInput> = {
   streams: RESOURCES,
   accessTokens: RESOURCES,
   opGroups: orNull({ account: PERMISSIONS, basin: PERMISSIONS, stream: PERMISSIONS }),
-  ops: orNull((value, field) => {
-    if (!Array.isArray(value)) throw invalid(`\`${field}\` must be an array`, field)
-  }),
+  ops: orNull(listOf(oneOf(OPERATIONS))),
 }
 
 /** A validated token to issue, which shares no object with its input. */
@@ -204,7 +203,6 @@ const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
 export function newAccessToken(input: AccessTokenInput): NewAccessToken {
   assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
   const { id, expiresAt, expiresAtText, autoPrefixStreams = false } = input
-  assertText(id, 'id')
   assertValid(accessTokenIdProblem(id), 'id')
   const scope = accessScope(input.scope)
   if (autoPrefixStreams && !(scope.streams !== null && 'prefix' in scope.streams)) {
@@ -220,12 +218,6 @@ export function newAccessToken(input: AccessTokenInput): NewAccessToken {
  */
 export function accessScope(input: AccessScopeInput): AccessScope {
   assertMembers(input, SCOPE, 'scope', 'scope.')
-  const ops = new Set<unknown>(input.ops ?? [])
-  for (const operation of ops) {
-    if (!OPERATIONS.includes(operation as Operation)) {
-      throw invalid(`\`scope.ops\` must be of ${OPERATIONS.join(', ')}`, 'scope.ops')
-    }
-  }
   return {
     basins: resourceSet('basins', input.basins),
     streams: resourceSet('streams', input.streams),
@@ -235,7 +227,7 @@ export function accessScope(input: AccessScopeInput): AccessScope {
       basin: groupPermissions(input.opGroups?.basin),
       stream: groupPermissions(input.opGroups?.stream),
     },
-    ops: OPERATIONS.filter((operation) => ops.has(operation)),
+    ops: OPERATIONS.filter((operation) => input.ops?.includes(operation)),
   }
 }
 
@@ -265,5 +257,5 @@ function expiryOf(time: Time): number {
 }
 
 function groupPermissions(input: Settable<GroupPermissions> | null | undefined): GroupPermissions {
-  return { read: input?.read === true, write: input?.write === true }
+  return { read: input?.read ?? false, write: input?.write ?? false }
 }

@@ -139,20 +139,14 @@ export interface AppendBatch extends AppendConditions, BatchPart {
 }
 
 /** What a batch may have at most. */
-interface BatchLimits {
-  readonly records: number
-  readonly meteredBytes: number
-  readonly encodedBytes: number
-}
-
-const BATCH_LIMITS: BatchLimits = {
+const BATCH_LIMITS = {
   records: BATCH_RECORDS_MAX,
   meteredBytes: BATCH_METERED_BYTES_MAX,
   encodedBytes: BATCH_ENCODED_BYTES_MAX,
 }
 
 /** The encoding is limited by the metered size, of which it is a small multiple. */
-const LARGE_LIMITS: BatchLimits = {
+const LARGE_LIMITS: typeof BATCH_LIMITS = {
   records: LARGE_APPEND_RECORDS_MAX,
   meteredBytes: LARGE_APPEND_BYTES_MAX,
   encodedBytes: Number.POSITIVE_INFINITY,
@@ -204,26 +198,20 @@ export class BatchSize {
 type SizedRecord = Pick<AppendRecord, 'meteredBytes' | 'encodedBytesMax'>
 
 function partsOf(records: readonly AppendRecord[]): BatchPart[] {
-  const parts: BatchPart[] = []
-  let start = 0
-  let size = new BatchSize()
-  const endPart = (end: number) => {
-    parts.push({ records: records.slice(start, end), meteredBytes: size.meteredBytes })
-    start = end
-    size = new BatchSize()
+  const parts: { readonly records: AppendRecord[]; readonly size: BatchSize }[] = []
+  for (const record of records) {
+    if (!parts.at(-1)?.size.hasRoomFor(record)) parts.push({ records: [], size: new BatchSize() })
+    const part = parts.at(-1)!
+    part.records.push(record)
+    part.size.add(record)
   }
-  records.forEach((record, index) => {
-    if (!size.hasRoomFor(record)) endPart(index)
-    size.add(record)
-  })
-  endPart(records.length)
-  return parts
+  return parts.map(({ records, size }) => ({ records, meteredBytes: size.meteredBytes }))
 }
 
 function checkedBatch(
   input: RecordInput | readonly RecordInput[],
   conditions: AppendConditions | undefined,
-  limits: BatchLimits,
+  limits: typeof BATCH_LIMITS,
 ): AppendBatch {
   const records: AppendRecord[] = []
   const shared = new SharedBytes()

@@ -46,38 +46,30 @@ export type MetricUnit = 'bytes' | 'operations'
 /** The start of an interval in milliseconds since the Unix epoch, and its value. */
 export type MetricPoint = readonly [time: number, value: number]
 
-/** One metric of a set (docs/protocol.md "Metrics responses"). */
-export type Metric =
+/** One metric of a set, with its name (docs/protocol.md "Metrics responses"). */
+export type Metric = { readonly name: string } & (
   | {
-      /** Totals of intervals. Intervals without usage are absent. */
+      /** Totals of intervals, by time. Intervals without usage are absent. */
       readonly kind: 'accumulation'
-      /** The name of the metric. */
-      readonly name: string
       /** The unit of the values. */
       readonly unit: MetricUnit
       /** The length of the intervals. */
       readonly interval: MetricInterval
-      /** The totals, by time. */
       readonly values: readonly MetricPoint[]
     }
   | {
-      /** Measurements: the last one of each interval, or now for the current interval. */
+      /** Measurements, by time: the last one of each interval, or now for the current interval. */
       readonly kind: 'gauge'
-      /** The name of the metric. */
-      readonly name: string
       /** The unit of the values. */
       readonly unit: MetricUnit
-      /** The measurements, by time. */
       readonly values: readonly MetricPoint[]
     }
   | {
       /** Names, as those of the active basins. */
       readonly kind: 'label'
-      /** The name of the metric. */
-      readonly name: string
-      /** The names. */
       readonly values: readonly string[]
     }
+)
 
 /** The end of a range that includes usage up to now, in seconds since the Unix epoch: ends are exclusive. */
 export function endOfUsage(nowMs: number): number {

@@ -129,7 +129,7 @@ describe('the input of a scope', () => {
 
   it('contains no unknown operation', () => {
     const error = rejection(() => accessScope({ ops: ['read', 'reed' as never] }))
-    expect([error?.code, error?.field]).toEqual(['invalid', 'scope.ops'])
+    expect([error?.code, error?.field]).toEqual(['invalid', 'scope.ops[1]'])
   })
 
   it.each(['yes', 1, {}] as never[])('has a group only for a boolean, not for %j', (read) => {
