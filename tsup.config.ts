@@ -6,30 +6,22 @@ import { bundledAssets } from './scripts/bundled-assets.mjs'
 import { writeExampleFolders } from './scripts/example-folders.mjs'
 
 /**
+ * What `zstd-codec` looks at to find out where it runs. Without these globals it needs nothing but WebAssembly,
+ * adds no listeners to `process`, and does not take the `print` of pages for a console.
+ */
+const HIDDEN_GLOBALS = 'document, importScripts, print, process, quit, read, require, window'
+
+/**
  * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers
  * choke on the Node modules that it asks for in Node, and on its second copy for runtimes without WebAssembly.
- * The module needs nothing of the runtime but WebAssembly, and is told so: then it asks for nothing, and adds
- * no listeners to `process` either.
  */
 const embedZstdCodec: Plugin = {
   name: 'embed-zstd-codec',
   setup(build) {
-    build.onResolve({ filter: /^(fs|path|crypto)$|zstd-codec-binding\.js$/ }, ({ path, importer }) =>
-      importer.includes('zstd-codec') ? { path, namespace: 'not-needed' } : undefined,
-    )
-    build.onLoad({ filter: /.*/, namespace: 'not-needed' }, () => ({ contents: 'module.exports = {}' }))
-    build.onLoad({ filter: /zstd-codec-binding-wasm\.js$/ }, async ({ path }) => {
-      let contents = await readFile(path, 'utf8')
-      const replace = (pattern: RegExp, replacement: (...match: string[]) => string): void => {
-        const code = contents
-        contents = code.replace(pattern, replacement)
-        if (contents === code) throw new Error(`zstd-codec has changed: no ${pattern} in it`)
-      }
-      replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, () => '')
-      replace(/ENVIRONMENT_IS_(NODE|SHELL)=(ENVIRONMENT|!)[^;]*;/g, () => '')
-      replace(/(?<=ENVIRONMENT_IS_SHELL=)false/, () => 'true')
-      return { contents }
-    })
+    build.onLoad({ filter: /zstd-codec-binding\.js$/ }, () => ({ contents: '' }))
+    build.onLoad({ filter: /zstd-codec-binding-wasm\.js$/ }, async ({ path }) => ({
+      contents: `var ${HIDDEN_GLOBALS}\n${await readFile(path, 'utf8')}`,
+    }))
   },
 }
 
