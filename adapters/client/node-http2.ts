@@ -15,6 +15,8 @@ const PING_MS = 10_000
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 60_000
 
+/** Codes of the errors of a connection on which the server speaks another protocol. */
+const NOT_HTTP2 = /^ERR_HTTP2_ERROR$|NO_APPLICATION_PROTOCOL$/
 /** Codes of HTTP/2. */
 const NO_ERROR = 0
 const CANCEL = 8
@@ -35,8 +37,8 @@ export class Http2Transport {
   readonly #clock: Clock
   readonly #connections = new Set<Connection>()
   #opening: Promise<Connection | undefined> | undefined
-  /** Whether the server speaks HTTP/2; undefined until it was reached. */
-  #isSpoken: boolean | undefined
+  /** Whether the server speaks HTTP/2, as far as is known. */
+  #isSpoken = true
   #isClosed = false
 
   constructor(origin: string, clock: Clock) {
@@ -77,7 +79,7 @@ export class Http2Transport {
 
   async #connection(): Promise<Connection | undefined> {
     for (;;) {
-      if (this.#isSpoken === false || this.#isClosed) return undefined
+      if (!this.#isSpoken || this.#isClosed) return undefined
       for (const connection of this.#connections) {
         const { session, isSuspect, streams } = connection
         const most = Math.min(session.remoteSettings.maxConcurrentStreams ?? STREAMS_MAX, STREAMS_MAX)
@@ -91,7 +93,7 @@ export class Http2Transport {
     }
   }
 
-  /** Resolves to undefined, and remembers it, if the first server that is reached does not speak HTTP/2. */
+  /** Resolves to undefined, and remembers it, if the server answers with something else than HTTP/2. */
   #open(): Promise<Connection | undefined> {
     // Not an import, which bundlers for browsers could not resolve.
     const session = process.getBuiltinModule('node:http2').connect(this.#origin, {
@@ -100,34 +102,27 @@ export class Http2Transport {
     const connection: Connection = { session, streams: 0, isSuspect: false }
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => session.destroy(new Error('no answer to HTTP/2')), PROBE_MS)
-      let isConnected = false
-      const isOther = (error?: NodeJS.ErrnoException) =>
-        this.#isSpoken === undefined &&
-        (isConnected || /APPLICATION_PROTOCOL|ERR_HTTP2/.test(String(error?.code)))
-      session.once('connect', () => {
-        isConnected = true
-        session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
-      })
+      session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES))
       session.once('remoteSettings', () => {
-        clearTimeout(timer)
-        this.#isSpoken = true
         if (this.#isClosed) session.destroy()
         this.#connections.add(connection)
         session.unref()
         session.setTimeout(IDLE_MS, () => {
           if (connection.streams === 0) session.close()
         })
+        clearTimeout(timer)
         resolve(connection)
       })
-      session.on('error', (error) => {
-        if (isOther(error)) this.#isSpoken = false
-        else reject(error)
+      session.on('error', (error: NodeJS.ErrnoException) => {
+        if (this.#connections.has(connection) || !NOT_HTTP2.test(String(error.code))) return reject(error)
+        this.#isSpoken = false
+        resolve(undefined)
       })
       session.once('close', () => {
         clearTimeout(timer)
         this.#connections.delete(connection)
-        if (isOther()) this.#isSpoken = false
-        resolve(undefined)
+        // Without an answer, another server may have the address by now.
+        reject(lostConnection())
       })
     })
   }

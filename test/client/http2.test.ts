@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createTcpServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
@@ -71,6 +72,18 @@ describe('sessions in Node', () => {
     const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     expect([(await following.next()).value?.body, (await following.next()).value?.body]).toEqual(['a', 'b'])
     await following.return()
+  })
+
+  it('use HTTP/2 although their first connection was lost before an answer', async () => {
+    const { server } = await startServer()
+    const stopping = new URL(await listening(createTcpServer((socket) => void socket.end())))
+    const ports = [Number(stopping.port)]
+    const relay = await startRelay(() => ports.shift() ?? server.port)
+    const { stream } = await connected(relay.url, { random: () => 0 })
+    const session = await stream.appendSession()
+    await (await session.submit('a')).ack()
+    expect(server.counts().http2Sessions).toBe(1)
+    await session.close()
   })
 
   it('continue over another connection while nothing is in flight', async () => {
