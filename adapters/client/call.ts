@@ -1,7 +1,12 @@
 import type { ClientHttp2Stream } from 'node:http2'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { EncryptionKey } from '../../src/model/encryption-key.ts'
+import { assertValid } from '../../src/model/errors.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import { assertText, type Members } from '../../src/model/validation.ts'
+import type { SharedSignal } from '../../src/runtime/abort.ts'
 import type { VendorHeader } from '../../src/wire/headers.ts'
 import type { Exchange, IncomingResponse } from './transport.ts'
 
@@ -64,4 +69,23 @@ export function jsonCall(
 ): Call {
   const body = text === undefined ? {} : { body: utf8(text), contentType: 'application/json' }
   return { method, path, isRepeatable, ...others, ...body }
+}
+
+/**
+ * Begins a call about the account, a basin or a stream. Returns its signal. Throws if its names or options
+ * are invalid, and if the signal has aborted or the client closes.
+ */
+export function begin(
+  { closing }: { readonly closing: SharedSignal },
+  options: CallOptions | undefined,
+  names: readonly [] | readonly [basin: string] | readonly [basin: string, stream: string] = [],
+  members?: Members,
+): AbortSignal | undefined {
+  for (const [i, name] of names.entries()) assertText(name, i === 0 ? 'basin' : 'stream')
+  const signal = signalOf(options, members)
+  signal?.throwIfAborted()
+  closing.throwIfAborted()
+  if (names.length === 2) assertValid(streamNameProblem(names[1]), 'stream')
+  if (names.length > 0) assertValid(basinNameProblem(names[0]!), 'basin')
+  return signal
 }

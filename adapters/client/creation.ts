@@ -32,10 +32,9 @@ import {
   ENSURE_BASIN,
   STREAM_INFO,
 } from '../../src/wire/json-resources.ts'
-import { jsonCall, type Reply } from './call.ts'
+import { begin, jsonCall, type Reply } from './call.ts'
 import type { Sender } from './sender.ts'
 import type { RemoteTarget } from './stream-target.ts'
-import { begin } from './unary-calls.ts'
 
 /** How often an append creates its stream, should others keep deleting it. */
 const CREATIONS_MAX = 3

@@ -2,7 +2,7 @@ import type { Headwater } from '../../src/api/headwater.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { ClientCore } from './core.ts'
 import { type ConnectOptions, settingsOf } from './options.ts'
-import { RemoteHeadwater } from './remote-headwater.ts'
+import { RemoteHeadwater } from './remote.ts'
 
 export type { Headwater } from '../../src/api/headwater.ts'
 export { type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'

@@ -235,8 +235,7 @@ export class Sender {
     const isSafe = call.method === 'GET'
     if (!isSuccess(response)) {
       const body = isJsonType(type) ? await exchange.body(response) : EMPTY_BYTES
-      const retryAfterMs = retryAfterMsOf(response, this.settings.clock.now())
-      throw failureOf(status, lossyTextOf(body), isSafe, retryAfterMs)
+      throw failureOf(status, lossyTextOf(body), isSafe, retryAfterMsOf(response))
     }
     const body = await exchange.body(response)
     const mayBeHidden = this.settings.isPage && isJsonType(type)
@@ -255,14 +254,12 @@ export class Sender {
   }
 }
 
-/** The pause that a response asks for, in milliseconds: `retry-after-ms`, or `retry-after`. */
-function retryAfterMsOf({ header }: IncomingResponse, now: number): number {
+/** The pause that a response asks for, in milliseconds: `retry-after-ms`, or `retry-after` in seconds. */
+function retryAfterMsOf({ header }: IncomingResponse): number {
   const exact = Number(header('retry-after-ms') ?? Number.NaN)
   if (exact >= 0) return exact
-  const text = header('retry-after') ?? ''
-  const seconds = Number(text)
-  const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000
-  return ms > 0 ? ms : 0
+  const seconds = Number(header('retry-after') ?? 0)
+  return seconds > 0 ? seconds * 1000 : 0
 }
 
 function headerText(value: string | EncryptionKey | StreamConfigInput | undefined): string | undefined {

@@ -90,9 +90,8 @@ class StreamAppender implements SessionAppender {
   #isReleased = false
   /** Connections since the last ack that the server ended because it is about to stop. */
   #drains = 0
-  /** Cancels the timer for all acks. */
+  /** Cancels the timer for the next acks. */
   #cancelTimer: (() => void) | undefined
-  #ackDueAt = 0
 
   /** @param open Opens another connection. */
   constructor(sender: Sender, target: RemoteTarget, open: () => Promise<Link>, link: Link) {
@@ -155,6 +154,8 @@ class StreamAppender implements SessionAppender {
           this.#acked(frame.compression === undefined ? frame.payload : await payloadOf(frame))
           if (this.#link !== link) return
         }
+        // Once for all acks that came together.
+        this.#awaitAck()
       }
       throw new Error('the response ended')
     } catch (error) {
@@ -169,7 +170,6 @@ class StreamAppender implements SessionAppender {
     this.#drains = 0
     this.#pending.shift()
     first.acked(ack)
-    if (this.#pending.length > 0) this.#awaitAck()
   }
 
   /** Returns the failure of the connection: transient if the session may continue over another one. */
@@ -233,24 +233,17 @@ class StreamAppender implements SessionAppender {
     if (pauses > 0) await this.#sender.pause(pauses, new Failure(lost, true))
   }
 
-  /** Loses the connection unless an ack arrives in time. Each ack moves the time, which the timer looks at. */
+  /** Loses the connection unless an ack arrives in time, if one is due. */
   #awaitAck(): void {
-    const { clock, requestTimeoutMs } = this.#sender.settings
-    this.#ackDueAt = clock.now() + requestTimeoutMs
-    this.#cancelTimer ??= clock.schedule(requestTimeoutMs, () => this.#checkAck())
-  }
-
-  #checkAck(): void {
-    const { clock, requestTimeoutMs } = this.#sender.settings
+    this.#cancelTimer?.()
     this.#cancelTimer = undefined
     if (this.#pending.first?.wasSent !== true) return
-    const remainingMs = Math.min(this.#ackDueAt - clock.now(), requestTimeoutMs)
-    if (remainingMs > 0) {
-      this.#cancelTimer = clock.schedule(remainingMs, () => this.#checkAck())
-      return
-    }
-    const silence = new Silence(`no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`)
-    this.#lost(connectionFailure(silence, false), silence)
+    const { clock, requestTimeoutMs } = this.#sender.settings
+    this.#cancelTimer = clock.schedule(requestTimeoutMs, () => {
+      const seconds = Math.ceil(requestTimeoutMs / 1000)
+      const silence = new Silence(`no acknowledgement within ${seconds} seconds`)
+      this.#lost(connectionFailure(silence, false), silence)
+    })
   }
 }
 

@@ -3,7 +3,7 @@ import type { HeaderPrefix } from '../../src/wire/headers.ts'
 import { ClientCore } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
-import { RemoteHeadwater } from '../client/remote-headwater.ts'
+import { RemoteHeadwater } from '../client/remote.ts'
 import type { Sender } from '../client/sender.ts'
 
 /** The server that requests are sent to. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { safeguardOf, verdictOn } from '../../adapters/client/append-rules.ts'
+import { safeguardOf, verdictOn } from '../../adapters/client/append.ts'
 import { type ErrorCode, HeadwaterError } from '../../src/index.ts'
 
 const PRODUCER = { producer: { id: 'p', epoch: 0, seq: 0 }, matchSeqNum: undefined }

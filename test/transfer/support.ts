@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest'
 import { ClientCore } from '../../adapters/client/core.ts'
 import { type ConnectOptions, settingsOf } from '../../adapters/client/options.ts'
-import { RemoteHeadwater } from '../../adapters/client/remote-headwater.ts'
+import { RemoteHeadwater } from '../../adapters/client/remote.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'

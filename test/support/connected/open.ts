@@ -1,6 +1,6 @@
 import { ClientCore } from '../../../adapters/client/core.ts'
 import { type ConnectOptions, settingsOf } from '../../../adapters/client/options.ts'
-import { RemoteHeadwater } from '../../../adapters/client/remote-headwater.ts'
+import { RemoteHeadwater } from '../../../adapters/client/remote.ts'
 import { createHandler, type HandlerOptions } from '../../../adapters/http/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
 import { type Engine, type OpenOptions, open } from '../../../src/index.ts'
