@@ -200,9 +200,11 @@ function streamOf(body: ReplyStream, request: Request): ReadableStream<Uint8Arra
         const { done, value } = await chunks.next()
         isPulling = false
         if (!isOpen) return
-        if (!done) return controller.enqueue(value)
-        end()
-        controller.close()
+        if (done) {
+          end()
+          controller.close()
+        } else if (value instanceof Uint8Array) controller.enqueue(value)
+        else for (const part of value) controller.enqueue(part)
       },
       async cancel() {
         end()

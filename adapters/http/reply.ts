@@ -9,7 +9,10 @@ export interface Reply {
 }
 
 /** A body produced while it is sent. `return` is called when the client leaves, even during `next`. */
-export interface ReplyStream extends AsyncIterable<Uint8Array> {
+/** Bytes that are written at once, in one or more parts. */
+export type ReplyChunk = Uint8Array | readonly Uint8Array[]
+
+export interface ReplyStream extends AsyncIterable<ReplyChunk> {
   /**
    * Set by the bridge. Called when the memory of a client that does not read is needed: what was not sent is
    * dropped, and the response is cut short.

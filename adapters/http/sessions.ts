@@ -3,7 +3,7 @@ import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/errors.ts'
 import type { RequestExchange } from './exchange.ts'
-import type { ReplyStream } from './reply.ts'
+import type { ReplyChunk, ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
 import type { DrainableSession } from './session-drain.ts'
 
@@ -30,8 +30,7 @@ export function openSessions(owner: Engine): Set<OpenSession> {
 
 /** How the events of a read session are written. */
 export interface SessionEncoding {
-  /** May return the event in parts. */
-  event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
+  event(event: ReadEvent): MaybePromise<ReplyChunk>
   /** Undefined ends the body without a word. */
   failure(error: ErrorBody): Uint8Array | undefined
   /** Makes all further events advise the client to reconnect. Undefined if events cannot. */
@@ -42,7 +41,7 @@ export interface SessionEncoding {
   close?(): void
 }
 
-type Chunk = IteratorResult<Uint8Array, undefined>
+type Chunk = IteratorResult<ReplyChunk, undefined>
 
 const DONE = { done: true, value: undefined } as const
 
@@ -51,7 +50,7 @@ const DONE = { done: true, value: undefined } as const
  * pace.
  */
 export class SessionBody
-  implements ReplyStream, AsyncIterableIterator<Uint8Array, undefined>, DrainableSession
+  implements ReplyStream, AsyncIterableIterator<ReplyChunk, undefined>, DrainableSession
 {
   /** Undefined if there is nothing to deliver. */
   readonly #cursor: ReadCursor | undefined
@@ -59,8 +58,6 @@ export class SessionBody
   readonly #request: ApiRequest
   /** Its entry among the sessions that are listed. */
   readonly #listed: OpenSession | undefined
-  /** The parts of the last event that are not written yet. */
-  #parts: readonly Uint8Array[] = []
   #isOver = false
 
   constructor(
@@ -83,15 +80,11 @@ export class SessionBody
   }
 
   async next(): Promise<Chunk> {
-    if (this.#parts.length > 0) return this.#nextPart()
     if (this.#isOver) return DONE
     try {
       const event = await this.#cursor?.next()
       if (event === undefined) return this.#last(this.#encoding.end)
-      const encoded = await this.#encoding.event(event)
-      if (encoded instanceof Uint8Array) return { done: false, value: encoded }
-      this.#parts = encoded
-      return this.#nextPart()
+      return { done: false, value: await this.#encoding.event(event) }
     } catch (error) {
       if (!this.#isOver) this.#request.report(error)
       return this.#last(this.#encoding.failure(errorBody(error)))
@@ -115,12 +108,6 @@ export class SessionBody
 
   [Symbol.asyncIterator](): this {
     return this
-  }
-
-  #nextPart(): Chunk {
-    const [value, ...parts] = this.#parts
-    this.#parts = parts
-    return { done: false, value: value! }
   }
 
   #last(value: Uint8Array | undefined): Chunk {

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import type { Reply, ReplyStream } from '../http/reply.ts'
+import type { Reply, ReplyChunk, ReplyStream } from '../http/reply.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
 /** Opens the memory of a response that is not sent yet; `end` drops it. Undefined without an engine. */
@@ -70,13 +70,13 @@ async function writeStream(
     if (outletOf(res).writableNeedDrain) abortResponse(res)
   }
   /** Returns whether there is more. Nothing refers to a chunk while the next one is waited for. */
-  const write = ({ done, value }: IteratorResult<Uint8Array>): MaybePromise<boolean> => {
+  const write = ({ done, value }: IteratorResult<ReplyChunk>): MaybePromise<boolean> => {
     if (hasLeft || isClosed(res)) return false
     if (done) {
       res.end()
       return false
     }
-    if (res.write(value)) return true
+    if (writeChunk(res, value)) return true
     return new Promise((resolve) => res.once('drain', () => resolve(true)))
   }
   try {
@@ -87,6 +87,16 @@ async function writeStream(
     stopWatching()
     leave()
   }
+}
+
+/** Returns whether the client keeps up. */
+function writeChunk(res: ServerResponse, chunk: ReplyChunk): boolean {
+  if (chunk instanceof Uint8Array) return res.write(chunk)
+  const outlet: Writable = http2StreamOf(res) ?? res
+  outlet.cork()
+  for (const part of chunk) outlet.write(part)
+  outlet.uncork()
+  return !outlet.writableNeedDrain
 }
 
 /** Returns the stream that a response is written to, which reports when it has drained. */

@@ -1,4 +1,4 @@
-import { concatBytes } from '../model/bytes.ts'
+import { concatBytes, EMPTY_BYTES } from '../model/bytes.ts'
 import type { StreamTail } from '../model/position.ts'
 import {
   isCommandShaped,
@@ -42,7 +42,7 @@ export class RecordBatch {
   get copy(): RecordBatch {
     this.#copy ??= new RecordBatch(
       undefined,
-      (this.#blocks ?? [this.data]).map((block) => new Uint8Array(block)),
+      this.parts.map((part) => new Uint8Array(part)),
     )
     return this.#copy
   }
@@ -64,11 +64,16 @@ export class RecordBatch {
     return this.#text
   }
 
-  /** See `block-codec.ts`: also the bytes of a wire `ReadBatch` without its tail. */
+  /** See `block-codec.ts`: also the bytes of a wire `ReadBatch` without its tail, in one or more parts. */
+  get parts(): readonly Uint8Array[] {
+    this.#blocks ??= [encodeRecords(this.#records!)]
+    return this.#blocks
+  }
+
+  /** The parts as one. */
   get data(): Uint8Array {
-    const data = this.#blocks === undefined ? encodeRecords(this.#records!) : concatBytes(this.#blocks)
-    this.#blocks = [data]
-    return data
+    if (this.parts.length > 1) this.#blocks = [concatBytes(this.parts)]
+    return this.parts[0] ?? EMPTY_BYTES
   }
 }
 
@@ -157,5 +162,10 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   /** @internal The records as a block: see `block-codec.ts`. */
   get data(): Uint8Array {
     return this.#batch.data
+  }
+
+  /** @internal The same in one or more parts. */
+  get parts(): readonly Uint8Array[] {
+    return this.#batch.parts
   }
 }

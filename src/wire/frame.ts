@@ -296,17 +296,21 @@ export function withReconnectAdvice(frame: Uint8Array | readonly Uint8Array[]): 
 
 /** Batches from this size on are sent without being copied into a frame, in bytes. */
 const UNCOPIED_BYTES_MIN = 65_536
+/** Their parts are sent as they are if they have on average so many bytes. */
+const PART_BYTES_MIN = 16_384
 
 /**
  * The parts of the session frame of a large batch, which share memory with it and must not be written to.
  * Undefined if the batch is small: its frame is better made once and shared.
  */
 export function largeBatchFrame(batch: ReadBatch): readonly Uint8Array[] | undefined {
-  const { data, tail } = batch
-  if (data.length < UNCOPIED_BYTES_MIN) return undefined
-  if (tail === undefined) return [messageFrameHead(data.length), data]
-  const end = encodeHeartbeat(tail)
-  return [messageFrameHead(data.length + end.length), data, end]
+  const bytes = batch.parts.reduce((sum, { length }) => sum + length, 0)
+  if (bytes < UNCOPIED_BYTES_MIN) return undefined
+  // Writing many short parts costs more than joining them.
+  const parts = bytes / batch.parts.length < PART_BYTES_MIN ? [batch.data] : batch.parts
+  if (batch.tail === undefined) return [messageFrameHead(bytes), ...parts]
+  const end = encodeHeartbeat(batch.tail)
+  return [messageFrameHead(bytes + end.length), ...parts, end]
 }
 
 /** The session frame of a heartbeat, which is too short to be compressed. */

@@ -1,5 +1,5 @@
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
-import { mergeableBlocks, mergedBlock } from '../../../src/storage/block-sizes.ts'
+import { mergedBlock } from '../../../src/storage/block-sizes.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { cutBlock } from '../../../src/storage/cut-block.ts'
 import { lowerBound, RecentMap } from '../../../src/storage/ordered-list.ts'
@@ -66,7 +66,7 @@ export class LogReader {
     }
     const journalOf = (block: JournalBlock) => this.#journalOf(block)
     await this.#readPlaces(id, blocks, blocksEnd, journalOf, selection)
-    return selection.joinedBlocks()
+    return selection.blocks
   }
 
   async #readPlaces<Somewhere extends Place>(
@@ -117,14 +117,17 @@ class Selection {
   readonly #collector: BlockCollector<StoredBlock>
   /** Blocks of an append that a read without parts of appends has not seen completely. */
   #parts: StoredBlock[] = []
-  /** The memory that holds more than one block: callers could reach the others through it. */
-  readonly #shared = new Set<ArrayBufferLike>()
   #end = 0
 
   constructor(range: ReadRange, freedBelow: number) {
     this.#range = range
     this.#freedBelow = freedBelow
     this.#collector = new BlockCollector(range)
+  }
+
+  /** What was added. */
+  get blocks(): StoredBlock[] {
+    return this.#collector.blocks
   }
 
   get isDone(): boolean {
@@ -156,7 +159,6 @@ class Selection {
 
   /** Adds blocks that were read at once. */
   addAll(blocks: readonly FoundBlock[]): void {
-    if (blocks.length > 1) this.#shared.add(blocks[0]!.data.buffer)
     for (const block of blocks) this.#add(block)
   }
 
@@ -172,14 +174,6 @@ class Selection {
     }
     if (this.#collector.isDone || !this.isReached(block)) return
     this.#collector.add(this.#collector.blocks.length === 0 ? cutBlock(block, this.#range) : block)
-  }
-
-  /** What was added. Small blocks are joined. */
-  joinedBlocks(): StoredBlock[] {
-    return mergeableBlocks(this.#collector.blocks).map((group) => {
-      const block = mergedBlock(group)
-      return this.#shared.has(block.data.buffer) ? { ...block, data: block.data.slice() } : block
-    })
   }
 }
 
