@@ -1,83 +1,69 @@
-import type { Stream } from '../../src/api/stream.ts'
-import { isStreamMissing } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
+import type { OpenStream } from '../../src/sync/basin.ts'
 import type { MirrorState } from '../../src/sync/mirror.ts'
-import { decodeMessage, encodeMessage } from '../../src/sync/mirror.ts'
-import type { Coordinator, Membership } from './coordinator.ts'
-import { syncedParts } from './synced.ts'
 import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 
-type Candidate = Parameters<Coordinator>[1]
-
-const WAITING: MirrorState = { kind: 'waiting' }
-
-type EntryOptions = Parameters<typeof syncedParts>[2] & { readonly coordinator: Coordinator }
-
-interface EntryEvents {
-  /** Called after each change of what waits; `isNews` if records were appended meanwhile. */
-  readonly onPending: (isNews: boolean) => void
-  /** Called after each change of the state of the mirror. */
-  readonly onState: () => void
-  /** Called when the app asks for a connection. */
-  readonly onAsked: () => void
-  /** Called when the app has closed all handles. */
-  readonly onReleased: () => Promise<void>
-}
-
-/**
- * A stream of a synced basin that is open in this tab. Its mirror stands for election only while it may
- * connect; otherwise it shows the state of the one that does.
- */
+/** A stream of a synced basin that this tab has open, or whose records it has to send yet. */
 export class BasinEntry {
+  readonly name: string
   readonly #parts: SyncedParts
-  readonly #coordinator: Coordinator
-  readonly #events: EntryEvents
+  readonly #now: () => number
+  readonly #onChange: (entry: BasinEntry) => Promise<void>
   readonly #handles = new Map<RecordFormat, SyncedStream<RecordFormat>>()
-  readonly #ignoreOutbox: () => void
-  #member: { readonly membership: Membership; readonly candidate: Candidate } | undefined
-  #isPermitted = false
-  /** Whether the mirror has reported a state since it may connect. */
-  #hasReported = false
-  /** The number of the last record that was seen to wait. */
-  #last: number | undefined
+  readonly #ignoreChanges: () => void
+  #usedAt = 0
+  #mayConnect = false
+  /** How many records of the outbox were not on the server when it was looked at last. */
+  #records: number | undefined
 
-  constructor(remote: Stream, local: Stream, options: EntryOptions, events: EntryEvents) {
-    this.#coordinator = options.coordinator
-    this.#events = events
-    const coordinator: Coordinator = (name, candidate) => this.#join(name, candidate)
-    this.#parts = syncedParts(remote, local, { ...options, coordinator })
-    const { mirror, outbox } = this.#parts
-    this.#ignoreOutbox = outbox.subscribe(() => this.#onOutbox())
-    let isFirst = true
-    mirror.state$.subscribe(() => {
-      this.#hasReported = true
-      if (!isFirst) events.onState()
-    })
-    isFirst = false
+  /**
+   * `now` returns the time, later each time. Calls back after each change of what waits, of the state of the
+   * mirror, and of the handles; the promise resolves when that has ended the stream, if it has.
+   */
+  constructor(
+    name: string,
+    parts: SyncedParts,
+    now: () => number,
+    onChange: (entry: BasinEntry) => Promise<void>,
+  ) {
+    this.name = name
+    this.#parts = parts
+    this.#now = now
+    this.#onChange = onChange
+    const ignoreOutbox = parts.outbox.subscribe(() => this.#onOutbox())
+    const states = parts.mirror.state$.subscribe(() => void this.#onChange(this))
+    this.#ignoreChanges = () => {
+      ignoreOutbox()
+      states.unsubscribe()
+    }
   }
 
   get state(): MirrorState {
     return this.#parts.mirror.state
   }
 
-  /** Whether the app has opened the stream. */
-  get isOpen(): boolean {
-    return this.#handles.size > 0
+  /** Whether the stream is still needed: the app has it open, or it has records to send. */
+  get isNeeded(): boolean {
+    return this.#handles.size > 0 || !(this.#isFlushed || this.state.kind === 'stopped')
   }
 
-  /** Whether everything is sent that may be sent. */
-  get isFlushed(): boolean {
+  /** Resolves when it is known whether the stream has records to send. Never rejects. */
+  get loaded(): Promise<void> {
+    return this.#parts.outbox.loaded.catch(() => {})
+  }
+
+  /** What other tabs need to know. */
+  get report(): OpenStream {
+    const { kind } = this.state
+    const isDone = kind === 'offline' || kind === 'stopped' || (kind === 'live' && this.#isFlushed)
+    return { name: this.name, usedAt: this.#usedAt, isDone }
+  }
+
+  get #isFlushed(): boolean {
     const { outbox } = this.#parts
-    if (outbox.state.kind === 'stopped') return true
+    // One that cannot be read will not be either while it is kept open.
+    if (outbox.state.kind === 'stopped' || outbox.log.end !== undefined) return true
     return outbox.device !== undefined && outbox.isFlushed
-  }
-
-  /** Whether a connection has nothing to fetch or to send at the moment. */
-  get isDone(): boolean {
-    const { state } = this
-    if (state.kind === 'stopped') return true
-    const isMissing = state.kind === 'offline' && isStreamMissing(state.error)
-    return this.#hasReported && this.isFlushed && (isMissing || state.kind === 'live')
   }
 
   /** Returns the handle in a format. */
@@ -87,21 +73,24 @@ export class BasinEntry {
     const close = async () => {
       if (this.#handles.get(as) !== handle) return
       this.#handles.delete(as)
-      if (!this.isOpen) await this.#events.onReleased()
+      await this.#onChange(this)
     }
     const handle = new SyncedStream<RecordFormat>({ ...this.#parts, close }, as)
     this.#handles.set(as, handle)
     return handle
   }
 
+  /** Notes that the app uses the stream. */
+  use(): void {
+    this.#usedAt = this.#now()
+    void this.#onChange(this)
+  }
+
   /** Lets the mirror connect, or no longer. */
-  permit(isPermitted: boolean): void {
-    this.#isPermitted = isPermitted
-    this.#hasReported = false
-    this.#member?.membership.stand(isPermitted)
-    if (isPermitted) return
-    this.#member?.membership.post(encodeMessage({ kind: 'state', state: WAITING }))
-    this.#showWaiting()
+  permit(mayConnect: boolean): void {
+    if (mayConnect === this.#mayConnect) return
+    this.#mayConnect = mayConnect
+    this.#parts.mirror.stand(mayConnect)
   }
 
   retry(): void {
@@ -109,45 +98,18 @@ export class BasinEntry {
   }
 
   async close(): Promise<void> {
-    this.#ignoreOutbox()
+    this.#ignoreChanges()
     this.#handles.clear()
     await this.#parts.close()
   }
 
-  #join(name: string, candidate: Candidate): Membership {
-    const membership = this.#coordinator(name, candidate, this.#isPermitted)
-    const member = { membership, candidate }
-    this.#member = member
-    this.#showWaiting()
-    return {
-      stand: () => {},
-      post: (message) => {
-        membership.post(message)
-        const kind = decodeMessage(message)?.kind
-        if (kind === 'retry' || kind === 'replaced') this.#events.onAsked()
-      },
-      leave: () => {
-        if (this.#member === member) this.#member = undefined
-        membership.leave()
-      },
-    }
-  }
-
-  #showWaiting(): void {
-    const member = this.#member
-    // Later than what the election says.
-    queueMicrotask(() => {
-      if (this.#member !== member || this.#isPermitted) return
-      member?.candidate.onMessage(encodeMessage({ kind: 'state', state: WAITING }))
-    })
-  }
-
   #onOutbox(): void {
-    const { outbox } = this.#parts
-    if (outbox.device === undefined) return
-    const before = this.#last
-    this.#last = Math.max(before ?? -1, [...outbox.log.state.entries.keys()].at(-1) ?? -1)
-    // What waited before the stream was opened is not new.
-    this.#events.onPending(before !== undefined && this.#last > before)
+    const { device, log } = this.#parts.outbox
+    if (device === undefined) return
+    const before = this.#records
+    this.#records = log.state.records
+    // What waited before the stream was opened is no use of it.
+    if (before !== undefined && this.#records > before) this.#usedAt = this.#now()
+    void this.#onChange(this)
   }
 }

@@ -44,7 +44,9 @@ export interface MirrorRunOptions {
   /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
   /** Whether to create the remote stream if it is missing and nothing was copied. */
-  readonly create: (() => boolean) | undefined
+  readonly create: boolean | undefined
+  /** Whether the mirror stands for election from the beginning. */
+  readonly stands: boolean
   readonly random: () => number
   readonly clock: Clock
   readonly state: StateCell<MirrorState>
@@ -77,6 +79,7 @@ interface Source {
 /** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
 export class MirrorRun {
   readonly #options: MirrorRunOptions
+  #stands: boolean
   #failures = 0
   #source: Source | undefined
   /** How often in succession the copy turned out to be another one. */
@@ -90,6 +93,21 @@ export class MirrorRun {
 
   constructor(options: MirrorRunOptions) {
     this.#options = options
+    this.#stands = options.stands
+  }
+
+  /** Stands for election, or withdraws, and then waits. */
+  stand(isStanding: boolean): void {
+    this.#stands = isStanding
+    this.#membership?.stand(isStanding)
+    this.#showUnelected()
+  }
+
+  /** Shows that another mirror is asked for its state, or that this one waits. */
+  #showUnelected(): void {
+    if (this.#membership === undefined) return
+    this.#options.state.set({ kind: this.#stands ? 'connecting' : 'waiting' })
+    this.#post({ kind: 'hello' })
   }
 
   /** Runs until the signal aborts. */
@@ -170,8 +188,7 @@ export class MirrorRun {
       term?.abort()
       term = undefined
       if (!isElected) {
-        state.set({ kind: 'connecting' })
-        this.#post({ kind: 'hello' })
+        this.#showUnelected()
         return
       }
       const elected = new AbortController()
@@ -187,12 +204,12 @@ export class MirrorRun {
       else if (term !== undefined) {
         if (message?.kind === 'hello') this.#post({ kind: 'state', state: state.current })
         else if (message?.kind === 'retry') this.#connectAgain(true)
-      } else if (message?.kind === 'state') state.set(message.state)
+      } else if (message?.kind === 'state' && this.#stands) state.set(message.state)
     }
-    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage })
+    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage }, this.#stands)
     this.#membership = membership
     this.#lookUp = lookUp
-    this.#post({ kind: 'hello' })
+    this.#showUnelected()
     const ignoreSignal = onAbort(signal, () => lookUp.abort(undefined))
     await new Promise<void>((resolve) => onAbort(lookUp, resolve))
     ignoreSignal()
@@ -394,7 +411,7 @@ class Connection {
     this.#waitingSince = clock.now()
     const options = { heartbeats: true, retry: false, allowsEmpty: 'always' } as const
     // A copy with records is one of a stream that was deleted.
-    const opening = remote.openCursor(query, { ...options, create: isNew && create?.() })
+    const opening = remote.openCursor(query, { ...options, create: isNew && create })
     this.#cursor = await unlessAborted(this.#ending, opening, (late) => late?.close())
   }
 

@@ -32,7 +32,9 @@ export interface MirrorOptions {
    */
   readonly from?: MirrorStart | undefined
   /** @internal Whether to create the remote stream if it is missing and nothing was copied. False by default. */
-  readonly create?: (() => boolean) | undefined
+  readonly create?: boolean | undefined
+  /** @internal Whether it may connect, before `stand` says otherwise. True by default. */
+  readonly stands?: boolean | undefined
   /** Closes the mirror when it aborts. */
   readonly signal?: AbortSignal | undefined
   /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
@@ -47,7 +49,8 @@ export interface MirrorOptions {
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   from: assertStart,
-  create: 'function',
+  create: 'boolean',
+  stands: 'boolean',
   signal: assertSignal,
   random: 'function',
   coordinator: 'function',
@@ -102,6 +105,7 @@ export class Mirror {
       copy: new LocalCopy(local),
       from,
       create: options.create,
+      stands: options.stands ?? true,
       random,
       clock: local.context.clock,
       state: this.#state,
@@ -129,6 +133,11 @@ export class Mirror {
   /** Connects at once: ends the pause of a mirror that is offline, and continues one that has stopped. */
   retry(): void {
     this.#run.retry()
+  }
+
+  /** @internal Lets the mirror connect, or wait until it may. */
+  stand(isStanding: boolean): void {
+    this.#run.stand(isStanding)
   }
 
   /**

@@ -3,8 +3,8 @@ import { utf8Length } from '../../src/model/bytes.ts'
 import { invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertSignal, assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
+import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/basin.ts'
 import { assertStart } from '../../src/sync/mirror.ts'
-import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/synced-names.ts'
 import { assertOutboxOptions } from './outbox.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
@@ -35,13 +35,11 @@ export interface SyncedBasinOptions
    * browser remain for appends, lists and the app. Higher values help with HTTP/2.
    */
   readonly connectionsMax?: number | undefined
-  /** How often the streams of the server are listed, in milliseconds, at least 1,000. 30,000 by default. */
-  readonly discoverMs?: number | undefined
   /**
-   * How often an open stream without a connection copies new records, in milliseconds, at least 1,000. By
-   * default once, and whenever it has records to send.
+   * How often the streams of the server are listed, and open streams without a connection are visited, in
+   * milliseconds, at least 1,000. 30,000 by default.
    */
-  readonly catchUpMs?: number | undefined
+  readonly discoverMs?: number | undefined
   /** Whether streams that the app opens are created on the server. True by default. */
   readonly createStreams?: boolean | undefined
 }
@@ -64,7 +62,6 @@ const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
   prefix: assertText,
   connectionsMax: 'number',
   discoverMs: 'number',
-  catchUpMs: 'number',
   createStreams: 'boolean',
   from: assertStart,
   recordsMax: 'number',
@@ -86,7 +83,7 @@ export function assertSyncedBasinOptions(options: SyncedBasinOptions): void {
   assertOutboxOptions(options, SYNCED_BASIN_OPTIONS)
   assertBasin(options.remote, 'remote')
   assertBasin(options.local, 'local')
-  const least = { connectionsMax: 1, discoverMs: 1_000, catchUpMs: 1_000 } as const
+  const least = { connectionsMax: 1, discoverMs: 1_000 } as const
   for (const name of Object.keys(least) as (keyof typeof least)[]) {
     const value = options[name]
     if (value !== undefined && !(value >= least[name])) {

@@ -6,15 +6,21 @@ import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import type { MirrorState } from '../../src/sync/mirror.ts'
-import { decodeMessage, encodeMessage } from '../../src/sync/mirror.ts'
-import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
+import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
+import {
+  connectedStreams,
+  type OpenStream,
+  OUTBOX_PREFIX,
+  openInTabs,
+  syncedNameProblem,
+} from '../../src/sync/basin.ts'
+import { decodeMessage, encodeMessage, type MirrorState } from '../../src/sync/mirror.ts'
 import { BasinEntry } from './basin-entry.ts'
-import { BasinLeader } from './basin-leader.ts'
+import { BasinLister } from './basin-lister.ts'
 import { coordinate, type Membership } from './coordinator.ts'
-import { Discovery } from './discovery.ts'
 import { browserWakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
+import { syncedParts } from './synced.ts'
 import {
   assertSyncedBasinOptions,
   BASIN_STREAM_OPTIONS,
@@ -22,6 +28,9 @@ import {
   type SyncedBasinOptions,
 } from './synced-basin-options.ts'
 import type { SyncedStream } from './synced-stream.ts'
+
+/** The number of connections that leaves 3 of the 6 of a browser for appends, lists and the app. */
+const CONNECTIONS_MAX = 3
 
 /** A stream of a synced basin. */
 export interface BasinStream {
@@ -31,21 +40,28 @@ export interface BasinStream {
   readonly state: MirrorState
 }
 
-/** The messages between the tabs of a synced basin, besides those with a state of the basin. */
+/** The messages between the tabs of a synced basin. */
 type BasinMessage =
-  /** Asks the elected tab for the names and the state. */
-  | { readonly kind: 'hello' }
-  /** Asks all tabs which streams they have open; again and again, because a killed tab does not say so. */
-  | { readonly kind: 'elected' }
-  /** A tab has the stream open, and `isUse` if the app has used it. */
-  | { readonly kind: 'open'; readonly name: string; readonly isUse: boolean }
-  | { readonly kind: 'closed'; readonly name: string }
-  /** The streams that the elected tab knows. */
-  | { readonly kind: 'names'; readonly names: readonly string[] }
+  /** What a tab has open: nothing, if it is closed. Other tabs answer if it is new. */
+  | {
+      readonly kind: 'tab'
+      readonly tab: string
+      readonly streams: readonly OpenStream[]
+      readonly isNew: boolean
+    }
+  /** What the lister knows, and which stream it visits. */
+  | {
+      readonly kind: 'list'
+      readonly names: readonly string[]
+      readonly state: unknown
+      readonly visited: string | undefined
+    }
   | { readonly kind: 'retry' }
 
-/** How often the elected tab asks which streams the others have open, in milliseconds. */
-const ROLL_CALL_MS = 15_000
+/** How often a tab says what it has open, in milliseconds. */
+const REPORT_MS = 30_000
+/** When a tab is forgotten that says nothing: browsers run timers of hidden pages once a minute. */
+const FORGET_MS = 100_000
 
 /** The parts of a synced basin. */
 interface BasinParts {
@@ -60,26 +76,34 @@ interface BasinParts {
 
 /**
  * The streams of a server below a prefix, those that the app opens kept in sync with streams on this device.
- * Returned by {@link syncedBasin}. The tabs of an app share the connections: one of them syncs for all.
+ * Returned by {@link syncedBasin}.
+ *
+ * Each tab tells the others which streams it has open, from which all of them derive which ones may connect. A
+ * mirror connects in one of the tabs that have its stream open. One tab lists the streams of the server.
  */
 export class SyncedBasin {
   readonly #options: SyncedBasinOptions
   readonly #clock: Clock
   readonly #closing: AbortController
   readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
-  readonly #streams: StateCell<readonly BasinStream[]>
+  readonly #streams = new StateCell<readonly BasinStream[]>([])
   readonly #entries = new Map<string, BasinEntry>()
   /** The streams that this device has opened at some time. */
   readonly #stored: Set<string>
-  /** The streams that any tab has open, the one that was used last at the end. */
-  #open = new Set<string>()
-  /** Those of them that are not open here, and that no tab has named since the last roll call. */
-  #unnamed = new Set<string>()
-  /** The streams of the server, and those of this device with records. */
-  #listed: ReadonlySet<string>
+  /** The streams of the server. */
+  #listed: ReadonlySet<string> = new Set()
+  /** What other tabs have open, and when they said so. */
+  readonly #others = new Map<string, { readonly streams: readonly OpenStream[]; readonly at: number }>()
+  /** The stream without a connection that has one at the moment. */
+  #visited: string | undefined
+  readonly #tab = idFrom(secureRandom)
   readonly #membership: Membership
-  readonly #ignoreWakeUps: () => void
-  #term: { readonly leader: BasinLeader; readonly discovery: Discovery; end(): void } | undefined
+  #lastUse = 0
+  /** What this tab has said last. */
+  #reported = ''
+  #isPlanned = false
+  #lister: { readonly lister: BasinLister; end(): void } | undefined
+  #stopReports = () => {}
   /** Resolves once every stream has ended whose end has begun. */
   #ended: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
@@ -90,18 +114,19 @@ export class SyncedBasin {
     this.#clock = clock
     this.#closing = closing
     this.#stored = stored
-    this.#listed = new Set(stored)
-    this.#streams = new StateCell(this.#list())
+    this.#streams.set(this.#list())
     this.#membership = (options.coordinator ?? coordinate)(election, {
       onElected: (isElected) => this.#onElected(isElected),
-      onMessage: (message) => this.#onMessage(message),
+      onMessage: (message) => this.#onMessage(message as BasinMessage),
     })
-    // Those of a tab that was frozen may be forgotten.
-    const onWakeUp = () => {
-      for (const name of this.#openHere()) this.#announce(name, true)
+    const stopReports = this.#reportAgain()
+    // The others may have forgotten a tab that was frozen.
+    const ignoreWakeUps = (options.wakeUps ?? browserWakeUps)(() => this.#report(true))
+    this.#stopReports = () => {
+      stopReports()
+      ignoreWakeUps()
     }
-    this.#ignoreWakeUps = (options.wakeUps ?? browserWakeUps)(onWakeUp)
-    this.#post({ kind: 'hello' })
+    this.#report(true)
   }
 
   /**
@@ -118,8 +143,7 @@ export class SyncedBasin {
   }
 
   /**
-   * All known streams in the order of their names: those of the server, and those that this device has opened
-   * and that have records.
+   * All known streams in the order of their names: those of the server, and those that this device has opened.
    */
   get streams(): readonly BasinStream[] {
     return this.#streams.current
@@ -132,8 +156,8 @@ export class SyncedBasin {
 
   /**
    * Opens a stream below the prefix by its full name, whether it exists or not. It can be read and appended
-   * to at once. It is synced until the handle is closed: the streams that were used last are connected, and
-   * opening counts as a use. Returns the same handle as long as it is open.
+   * to at once. It is synced until the handle is closed and everything is sent: the streams that were used last
+   * are connected, and opening counts as a use. Returns the same handle as long as it is open.
    *
    * Throws `invalid` for a name that does not begin with the prefix or is too long, and `closed`.
    *
@@ -147,11 +171,13 @@ export class SyncedBasin {
     options: BasinStreamOptions<Format> = {},
   ): SyncedStream<Format> {
     assertMembers(options, BASIN_STREAM_OPTIONS, 'options')
-    assertValid(syncedNameProblem(name, this.#prefix), 'name')
+    assertValid(syncedNameProblem(name, this.#options.prefix ?? ''), 'name')
     this.#closing.signal.throwIfAborted()
     const { as = 'string', isBackground = false } = options
-    const handle = this.#entryOf(name).handle(as)
-    this.#announce(name, !isBackground)
+    const entry = this.#entryOf(name)
+    const handle = entry.handle(as)
+    if (isBackground) this.#plan()
+    else entry.use()
     return handle as SyncedStream<RecordFormat> as SyncedStream<Format>
   }
 
@@ -173,189 +199,159 @@ export class SyncedBasin {
     await this.close()
   }
 
-  get #prefix(): string {
-    return this.#options.prefix ?? ''
-  }
-
   async #close(): Promise<void> {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
-    for (const [name, { isOpen }] of this.#entries) if (isOpen) this.#post({ kind: 'closed', name })
-    this.#endTerm()
-    this.#ignoreWakeUps()
+    this.#stopReports()
+    this.#lister?.end()
+    this.#post({ kind: 'tab', tab: this.#tab, streams: [], isNew: false })
     this.#membership.leave()
     for (const entry of this.#entries.values()) void this.#end(entry)
-    this.#entries.clear()
     await this.#ended
     this.#streams.end(this.streams)
     this.#state.end({ kind: 'closed' })
   }
 
   #onElected(isElected: boolean): void {
-    this.#endTerm()
-    if (isElected) this.#lead()
-    else {
-      this.#state.set({ kind: 'connecting' })
-      this.#post({ kind: 'hello' })
-    }
+    this.#lister?.end()
+    this.#lister = isElected ? this.#lead() : undefined
+    if (isElected) return
+    this.#state.set({ kind: 'connecting' })
+    this.#report(true)
   }
 
-  #lead(): void {
-    const { connectionsMax = 3, catchUpMs = Number.POSITIVE_INFINITY, discoverMs = 30_000 } = this.#options
+  #lead() {
+    const { connectionsMax = CONNECTIONS_MAX, discoverMs = 30_000, prefix = '' } = this.#options
     const { remote, random = Math.random, wakeUps = browserWakeUps } = this.#options
-    const clock = this.#clock
     const ending = new AbortController()
-    const leader = new BasinLeader({
-      clock,
-      connectionsMax,
-      catchUpMs,
-      open: () => [...this.#open].reverse(),
-      isStopped: (name) => this.#entries.get(name)?.state.kind === 'stopped',
-      isDone: (name) => this.#entries.get(name)?.isDone === true,
-      onPermitted: (name, isPermitted) => {
-        this.#entryOf(name).permit(isPermitted)
-        if (!isPermitted) void this.#closeIdle(name)
-      },
-    })
-    const discovery = new Discovery({
+    const lister = new BasinLister({
       remote,
-      prefix: this.#prefix,
+      prefix,
       everyMs: discoverMs,
-      clock,
+      clock: this.#clock,
       random,
       wakeUps,
-      onNames: (names) => this.#onNames(names, ending.signal),
+      signal: ending.signal,
+      waiting: () => this.#open().slice(connectionsMax),
+      onVisit: (name) => {
+        this.#visited = name
+        this.#postList()
+        this.#plan()
+      },
+      onNames: (names) => {
+        this.#listed = new Set(names)
+      },
       onState: (state) => {
         this.#state.set(state)
-        this.#postState()
+        this.#postList()
+        this.#plan()
       },
     })
-    let cancelRollCall = () => {}
-    const callRoll = () => {
-      this.#callRoll()
-      cancelRollCall = clock.schedule(ROLL_CALL_MS, callRoll, { background: true })
-    }
-    const end = () => {
-      cancelRollCall()
-      ending.abort()
-      leader.end()
-    }
-    this.#unnamed = new Set()
-    this.#term = { leader, discovery, end }
-    callRoll()
-    void discovery.run(ending.signal)
-    leader.due([...this.#stored, ...this.#open])
+    void this.#sendLeft(ending.signal)
+    return { lister, end: () => ending.abort() }
   }
 
-  #endTerm(): void {
-    const term = this.#term
-    this.#term = undefined
-    term?.end()
-  }
-
-  /** Takes over the streams of the server. Streams without records are listed only if the server has them. */
-  async #onNames(names: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    const listed = new Set(names)
-    for (const name of this.#stored) {
-      if (listed.has(name)) continue
-      // What waits in it is sent first.
-      const isKept = this.#term?.leader.isDue(name) || !(await isEmpty(this.#options.local, name))
-      if (isKept) listed.add(name)
+  /** Opens the streams that have records to send from an earlier run, until these are sent. */
+  async #sendLeft(signal: AbortSignal): Promise<void> {
+    for (const name of [...this.#stored]) {
+      if (signal.aborted) return
+      await this.#entryOf(name).loaded
     }
-    if (signal.aborted || isSame(listed, this.#listed)) return
-    this.#listed = listed
-    this.#changed()
-    this.#postNames()
   }
 
   #post(message: BasinMessage): void {
     this.#membership.post(message)
   }
 
-  #postNames(): void {
-    this.#post({ kind: 'names', names: [...this.#listed, ...this.#open] })
+  #postList(): void {
+    const { state } = encodeMessage({ kind: 'state', state: this.state }) as { readonly state: unknown }
+    this.#post({ kind: 'list', names: [...this.#listed], state, visited: this.#visited })
   }
 
-  #postState(): void {
-    this.#membership.post(encodeMessage({ kind: 'state', state: this.state }))
-  }
-
-  /** Any script of the origin can send a message. */
-  #onMessage(value: unknown): void {
-    const { kind, name, isUse, names } = Object(value) as Record<string, unknown>
-    const hasName = typeof name === 'string' && syncedNameProblem(name, this.#prefix) === undefined
-    if (kind === 'hello' && this.#term !== undefined) {
-      this.#postState()
-      this.#postNames()
-    } else if (kind === 'elected') this.#answerElected()
-    else if (kind === 'open' && hasName) this.#onOpen(name, isUse === true)
-    else if (kind === 'closed' && hasName) this.#onClosed(name)
-    else if (kind === 'retry') this.#retry()
-    else if (this.#term !== undefined) return
-    else if (kind === 'names' && Array.isArray(names)) {
-      this.#listed = new Set(names.filter((each) => typeof each === 'string'))
-      this.#changed()
-    } else if (kind === 'state') {
-      const message = decodeMessage(value)
-      if (message?.kind === 'state') this.#state.set(message.state)
+  #onMessage(message: BasinMessage): void {
+    if (message.kind === 'retry') this.#retry()
+    else if (message.kind === 'tab') {
+      const { tab, streams, isNew } = message
+      this.#others.set(tab, { streams, at: this.#clock.now() })
+      if (isNew) this.#report(false)
+      if (isNew && this.#lister !== undefined) this.#postList()
+    } else if (message.kind === 'list' && this.#lister === undefined) {
+      this.#listed = new Set(message.names)
+      this.#visited = message.visited
+      const decoded = decodeMessage({ kind: 'state', state: message.state })
+      if (decoded?.kind === 'state') this.#state.set(decoded.state)
     }
+    this.#plan()
   }
 
-  /** Takes the streams for closed that no tab has named since the last call. */
-  #callRoll(): void {
-    for (const name of this.#unnamed) this.#onClosed(name)
-    const here = new Set(this.#openHere())
-    this.#unnamed = new Set([...this.#open].filter((name) => !here.has(name)))
-    this.#post({ kind: 'elected' })
+  /** Tells the other tabs what this one has open. */
+  #report(isNew: boolean): void {
+    const streams = this.#openHere()
+    this.#reported = JSON.stringify(streams)
+    this.#post({ kind: 'tab', tab: this.#tab, streams, isNew })
   }
 
-  /** In the order in which a tab that does not know them puts each before the others. */
-  #answerElected(): void {
-    for (const name of this.#openHere().reverse()) this.#post({ kind: 'open', name, isUse: false })
+  /** Reports again and again, because a tab that is killed cannot say so. Returns a function that ends that. */
+  #reportAgain(): () => void {
+    let cancel = () => {}
+    const next = () => {
+      cancel = this.#clock.schedule(
+        REPORT_MS,
+        () => {
+          this.#report(false)
+          this.#plan()
+          next()
+        },
+        { background: true },
+      )
+    }
+    next()
+    return () => cancel()
   }
 
-  /** The streams that the app has open in this tab, the one that was used last at the end. */
-  #openHere(): string[] {
-    return [...this.#open].filter((name) => this.#entries.get(name)?.isOpen)
+  /** The streams that this tab has open, except those that wait for the app. */
+  #openHere(): readonly OpenStream[] {
+    const entries = [...this.#entries.values()].filter(({ state }) => state.kind !== 'stopped')
+    return entries.map(({ report }) => report)
   }
 
-  /** Tells all tabs that this one has the stream open, or has something to fetch or to send in it. */
-  #announce(name: string, isUse: boolean): void {
-    this.#post({ kind: 'open', name, isUse })
-    this.#onOpen(name, isUse)
+  /** The open streams of all tabs, the one that was used last first. */
+  #open(): readonly OpenStream[] {
+    const now = this.#clock.now()
+    for (const [tab, { at }] of this.#others) if (Math.abs(now - at) > FORGET_MS) this.#others.delete(tab)
+    const others = Array.from(this.#others.values(), ({ streams }) => streams)
+    return openInTabs([this.#openHere(), ...others])
   }
 
-  #onOpen(name: string, isUse: boolean): void {
-    this.#unnamed.delete(name)
-    const isNew = !this.#open.has(name)
-    if (isUse) {
-      this.#open.delete(name)
-      this.#open.add(name)
-    } else if (isNew) this.#open = new Set([name, ...this.#open])
-    if (isNew) this.#changed()
-    this.#term?.leader.due([name])
+  /** Decides in a later microtask which streams connect. */
+  #plan(): void {
+    if (this.#isPlanned) return
+    this.#isPlanned = true
+    queueMicrotask(() => {
+      this.#isPlanned = false
+      if (!this.#closing.signal.aborted) this.#decide()
+    })
   }
 
-  #onClosed(name: string): void {
-    if (this.#entries.get(name)?.isOpen) this.#announce(name, true)
-    else if (this.#open.delete(name)) this.#changed()
-    this.#term?.leader.plan()
+  #decide(): void {
+    const { connectionsMax = CONNECTIONS_MAX } = this.#options
+    if (JSON.stringify(this.#openHere()) !== this.#reported) this.#report(false)
+    const connected = connectedStreams(this.#open(), this.#visited, connectionsMax)
+    // A stopped one has no connection, and keeps its state for the app to see.
+    const mayConnect = ({ name, state }: BasinEntry) => connected.has(name) || state.kind === 'stopped'
+    // Some give up their connections before others get them.
+    const entries = [...this.#entries.values()].sort((a, b) => Number(mayConnect(a)) - Number(mayConnect(b)))
+    for (const entry of entries) entry.permit(mayConnect(entry))
+    this.#lister?.lister.check()
+    this.#streams.set(this.#list())
   }
 
   #retry(): void {
     for (const entry of this.#entries.values()) entry.retry()
-    this.#term?.discovery.again(true)
-  }
-
-  /** Closes a stream that neither the app nor the sync needs in this tab. */
-  async #closeIdle(name: string): Promise<void> {
-    const entry = this.#entries.get(name)
-    if (entry === undefined || entry.isOpen || this.#term?.leader.isPermitted(name)) return
-    this.#entries.delete(name)
-    this.#changed()
-    await this.#end(entry)
+    this.#lister?.lister.retry()
   }
 
   #end(entry: BasinEntry): Promise<void> {
+    this.#entries.delete(entry.name)
     const ended = entry.close()
     this.#ended = Promise.allSettled([this.#ended, ended])
     return ended
@@ -364,68 +360,35 @@ export class SyncedBasin {
   #entryOf(name: string): BasinEntry {
     const known = this.#entries.get(name)
     if (known !== undefined) return known
-    const { remote, local, createStreams = true, coordinator = coordinate } = this.#options
-    const { from, recordsMax, bytesMax, afterRefusal, random, wakeUps } = this.#options
-    const create = () => createStreams && this.#open.has(name)
-    const limits = { from, recordsMax, bytesMax, afterRefusal, random, wakeUps }
-    const options = { ...limits, coordinator, create }
-    const entry = new BasinEntry(remote.stream(name), local.stream(name), options, {
-      onPending: (isNews) => {
-        if (!entry.isFlushed || isNews) {
-          if (entry.isOpen) this.#announce(name, isNews)
-          else this.#term?.leader.due([name])
-        } else this.#term?.leader.plan()
-      },
-      onState: () => {
-        if (this.#entries.get(name) !== entry) return
-        this.#changed()
-        this.#term?.leader.plan()
-        // The server can be reached again.
-        const isNews = entry.state.kind === 'live' && this.state.kind === 'offline'
-        if (isNews) this.#term?.discovery.again(false)
-      },
-      onAsked: () => {
-        if (entry.isOpen) this.#announce(name, false)
-      },
-      onReleased: async () => {
-        this.#post({ kind: 'closed', name })
-        this.#onClosed(name)
-        await this.#closeIdle(name)
-      },
+    const { remote, local, createStreams: create = true } = this.#options
+    const { from, recordsMax, bytesMax, afterRefusal, random, coordinator, wakeUps } = this.#options
+    const limits = { from, recordsMax, bytesMax, afterRefusal, random, coordinator, wakeUps }
+    const parts = syncedParts(remote.stream(name), local.stream(name), { ...limits, create, stands: false })
+    const now = () => {
+      this.#lastUse = Math.max(this.#lastUse + 1, this.#clock.now())
+      return this.#lastUse
+    }
+    const created = new BasinEntry(name, parts, now, async (entry) => {
+      this.#plan()
+      if (this.#entries.get(name) === entry && !entry.isNeeded) await this.#end(entry)
     })
-    this.#entries.set(name, entry)
+    this.#entries.set(name, created)
     this.#stored.add(name)
-    this.#changed()
-    return entry
-  }
-
-  #changed(): void {
-    this.#streams.set(this.#list())
+    return created
   }
 
   #list(): readonly BasinStream[] {
-    const names = new Set([...this.#listed, ...this.#open, ...this.#entries.keys()])
+    const open = this.#open().map(({ name }) => name)
+    const names = new Set([...this.#listed, ...this.#stored, ...open])
     const sorted = [...names].sort(compareUtf8)
     return sorted.map((name) => ({ name, state: this.#entries.get(name)?.state ?? { kind: 'waiting' } }))
   }
 }
 
-function isSame(names: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
-  return names.size === others.size && [...names].every((name) => others.has(name))
-}
-
-async function isEmpty(local: SyncedBasinOptions['local'], name: string): Promise<boolean> {
-  try {
-    return (await local.stream(name).checkTail()).seqNum === 0
-  } catch {
-    return true
-  }
-}
-
 /**
  * Syncs the streams of a basin below a prefix that the app opens, and finds those that other devices create.
- * The most recently used ones follow the server, within a number of connections; the others have turns, in
- * which they are caught up with, and what waits in them is sent. Resolves when the streams that this device
+ * The most recently used ones are connected; the others are visited one after another, to fetch and to send
+ * what is new. Resolves when the streams that this device
  * has opened before are listed; connects in the background: see `state`.
  *
  * Errors:

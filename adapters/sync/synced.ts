@@ -3,8 +3,8 @@ import { assertValid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
+import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/basin.ts'
 import { assertStart, type MirrorStart } from '../../src/sync/mirror.ts'
-import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/synced-names.ts'
 import { type Mirror, type MirrorOptions, mirror } from './mirror.ts'
 import { assertOutboxOptions, OUTBOX_OPTIONS, Outbox, type OutboxOptions } from './outbox.ts'
 import { assertEnds } from './synced-ends.ts'
@@ -64,11 +64,12 @@ export function syncedParts(
   {
     from,
     create,
+    stands,
     random,
     coordinator,
     wakeUps,
     ...limits
-  }: Omit<SyncedStreamOptions, 'as' | 'signal'> & Pick<MirrorOptions, 'create'>,
+  }: Omit<SyncedStreamOptions, 'as' | 'signal'> & Pick<MirrorOptions, 'create' | 'stands'>,
 ): SyncedParts {
   assertValid(outboxNameProblem(local.name), 'local')
   const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
@@ -87,6 +88,7 @@ export function syncedParts(
   const copy: Mirror = mirror(remote, local, {
     from,
     create,
+    stands,
     random,
     coordinator,
     wakeUps,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isInternalName, syncedNameProblem } from '../../src/sync/synced-names.ts'
+import { isInternalName, syncedNameProblem } from '../../src/sync/basin.ts'
 
 test.each([
   ['rooms/a', undefined],

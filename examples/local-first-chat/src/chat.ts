@@ -19,8 +19,8 @@ import { isRoomName, roomNameOf } from './room-name.ts'
 const PREFIX = 'rooms/'
 /** How many records of a room are copied to this device at first. Earlier ones follow on request. */
 const COPIED_RECORDS = 1_000
-const DISCOVER_MS = 3_000
-const CATCH_UP_MS = 15_000
+/** How often new rooms are found, and new messages of rooms that have no connection. */
+const DISCOVER_MS = 5_000
 
 /** Where the streams of the chat are. */
 export interface ChatOptions {
@@ -59,7 +59,6 @@ export class Chat {
         prefix: PREFIX,
         from: { tailOffset: COPIED_RECORDS },
         discoverMs: DISCOVER_MS,
-        catchUpMs: CATCH_UP_MS,
       })
       return new Chat(rooms, [hw, server])
     } catch (error) {

@@ -2,6 +2,8 @@ import { utf8Length } from '../model/bytes.ts'
 import { STREAM_NAME_BYTES_MAX } from '../model/limits.ts'
 import { streamNameProblem } from '../model/names.ts'
 
+/** The decisions of a synced basin: which names it syncs, and which of its streams may connect. */
+
 /** The beginning of the name of the outbox of a stream. */
 export const OUTBOX_PREFIX = '.outbox/'
 
@@ -29,4 +31,39 @@ export function syncedNameProblem(name: string, prefix: string): string | undefi
 /** Returns whether a name, or the beginning of one, belongs to streams that sync keeps beside the app's. */
 export function isInternalName(name: string): boolean {
   return INTERNAL.some((prefix) => name.startsWith(prefix))
+}
+
+/** A stream that a tab has open, as it tells the other tabs. */
+export interface OpenStream {
+  readonly name: string
+  /** When the app used it last, in milliseconds since the Unix epoch; 0 if it was only opened for a list. */
+  readonly usedAt: number
+  /** Whether a connection has nothing to fetch or to send at the moment, or cannot do it. */
+  readonly isDone: boolean
+}
+
+/** Joins what tabs have open: each stream once, the one that was used last first. */
+export function openInTabs(tabs: Iterable<readonly OpenStream[]>): readonly OpenStream[] {
+  const joined = new Map<string, OpenStream>()
+  for (const stream of [...tabs].flat()) {
+    const { name, usedAt, isDone } = stream
+    const known = joined.get(name) ?? stream
+    joined.set(name, { name, usedAt: Math.max(known.usedAt, usedAt), isDone: known.isDone || isDone })
+  }
+  return [...joined.values()].sort((a, b) => b.usedAt - a.usedAt || (a.name < b.name ? -1 : 1))
+}
+
+/**
+ * Decides which streams may connect: those that were used last. While one that has no connection is visited,
+ * it has the last one.
+ */
+export function connectedStreams(
+  open: readonly OpenStream[],
+  visited: string | undefined,
+  connectionsMax: number,
+): ReadonlySet<string> {
+  const names = open.map(({ name }) => name)
+  if (visited === undefined || !names.includes(visited)) return new Set(names.slice(0, connectionsMax))
+  const others = names.filter((name) => name !== visited)
+  return new Set([visited, ...others.slice(0, connectionsMax - 1)])
 }
