@@ -28,6 +28,7 @@ import {
   type StreamConfigInput,
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
+import type { StreamMetadata } from '../../src/model/creation.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import {
@@ -253,6 +254,10 @@ export class RemoteStream extends Stream {
 
   override async identity(): Promise<string> {
     return `${this.#core.settings.url}/${this.#target.names.join('/')}`
+  }
+
+  override async metadata(): Promise<StreamMetadata> {
+    throw new HeadwaterError('unsupported', 'servers do not send the metadata of a stream')
   }
 
   override async restore(): Promise<void> {

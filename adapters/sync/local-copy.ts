@@ -12,6 +12,9 @@ const COPY_CONFIG = {
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
+/** The metadata of a copy: the identity of its stream, or an empty text if that is not known. */
+const SOURCE = 'headwater-copy-of'
+
 /** How often a copy is looked up again while others delete and create it. */
 const ATTEMPTS_MAX = 10
 
@@ -25,20 +28,19 @@ interface OpenCopy {
 export class LocalCopy {
   readonly #stream: Stream
   /** The stream, which is never created as an ordinary one. */
-  readonly existing: Stream
+  readonly #existing: Stream
 
   constructor(stream: Stream) {
     this.#stream = stream
-    this.existing = stream.sibling(stream.name, { autoCreate: false, config: COPY_CONFIG })
+    this.#existing = stream.sibling(stream.name, { autoCreate: false, config: COPY_CONFIG })
   }
 
   /** Resolves to the identity of the copy, which is created if there is none. */
   async ensure(): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const identity = await this.existing.identity()
-        const { timestamping } = await this.existing.config()
-        if (timestamping.mode === 'client-require' && timestamping.uncapped) return identity
+        const identity = await this.#existing.identity()
+        if (SOURCE in (await this.#existing.metadata())) return identity
         throw invalid(
           `stream \`${this.#stream.name}\` exists and is not a copy of a mirror; use another name`,
           'local',
@@ -46,8 +48,13 @@ export class LocalCopy {
       } catch (error) {
         if (!isStreamMissing(error) || attempt === ATTEMPTS_MAX) throw error
       }
-      await this.#create(0)
+      await this.#create(0, undefined)
     }
+  }
+
+  /** Resolves to the identity of the remote stream, as far as it is known. */
+  async streamId(): Promise<string | undefined> {
+    return (await this.#existing.metadata())[SOURCE] || undefined
   }
 
   /** Opens the copy. Resolves to undefined if it is not the one with the identity. */
@@ -55,8 +62,9 @@ export class LocalCopy {
     let session: AppendSession | undefined
     try {
       // Opened first: it belongs to the stream that has the identity now, or to an earlier one.
-      session = await this.existing.appendSession({ signal })
-      if ((await this.existing.identity()) === identity) return { session, end: await this.end() }
+      session = await this.#existing.appendSession({ signal })
+      const end = await this.#end()
+      if ((await this.#existing.identity()) === identity) return { session, end }
     } catch (error) {
       session?.close().catch(() => {})
       if (isStreamMissing(error)) return undefined
@@ -66,40 +74,36 @@ export class LocalCopy {
     return undefined
   }
 
-  /** Resolves to the end of the copy. */
-  async end(): Promise<CopyEnd> {
-    const tail = await this.existing.checkTail()
+  async #end(): Promise<CopyEnd> {
+    const streamId = await this.streamId()
+    const tail = await this.#existing.checkTail()
     const query = { seqNum: Math.max(0, tail.seqNum - COMPARED_RECORDS), clamp: true }
-    const last = await this.existing.read(query, { as: 'bytes' }).toArray()
-    return { tail, last: last.filter(({ seqNum }) => seqNum < tail.seqNum) }
+    const last = await this.#existing.read(query, { as: 'bytes' }).toArray()
+    return { streamId, tail, last: last.filter(({ seqNum }) => seqNum < tail.seqNum) }
   }
 
-  /** Deletes the copy and creates an empty one that begins with a sequence number. */
-  async replace(seqNum: number): Promise<void> {
+  /** Deletes the copy and creates an empty one of a stream, which begins with a sequence number. */
+  async begin(seqNum: number, streamId: string | undefined): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      await deleteIfPresent(this.existing)
-      if (await this.#create(seqNum)) return
+      try {
+        await this.#existing.delete()
+      } catch (error) {
+        if (!isStreamMissing(error)) throw error
+      }
+      if (await this.#create(seqNum, streamId)) return
     }
   }
 
   /** Creates an empty copy that begins with a sequence number. Resolves to false if there is a copy. */
-  async #create(seqNum: number): Promise<boolean> {
+  async #create(seqNum: number, streamId = ''): Promise<boolean> {
     try {
       // The lowest timestamp is not known. It tells that nothing was copied yet.
-      await this.#stream.restore({ config: COPY_CONFIG, start: { seqNum, timestamp: 0 } })
+      const start = { seqNum, timestamp: 0 }
+      await this.#stream.restore({ config: COPY_CONFIG, start, metadata: { [SOURCE]: streamId } })
       return true
     } catch (error) {
       if (codeOf(error) === 'resource_already_exists') return false
       throw error
     }
-  }
-}
-
-/** Deletes the stream unless it does not exist. */
-export async function deleteIfPresent(stream: Stream): Promise<void> {
-  try {
-    await stream.delete()
-  } catch (error) {
-    if (!isStreamMissing(error)) throw error
   }
 }

@@ -14,12 +14,14 @@ import {
   decodeMessage,
   encodeMessage,
   isContinuedBy,
+  isSameStream,
   type MirrorMessage,
   type MirrorStart,
   type MirrorState,
   mirrorOutcome,
   replacedMirror,
   type StoppedMirror,
+  startOf,
   startQuery,
   trimmedMirror,
 } from '../../src/sync/mirror.ts'
@@ -30,8 +32,6 @@ import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
 
-/** How often in succession a mirror looks for another copy at once. */
-const REPLACEMENTS_MAX = 3
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000
 /** A connection of this age counts as a success without records too, in milliseconds. */
@@ -68,46 +68,22 @@ type ConnectionEnd =
   | { readonly kind: 'other-copy' }
   | StoppedMirror
 
-/** Which stream a copy is of, as far as the server has said it. */
-interface Source {
-  /** The identity of the copy. */
-  readonly copy: string
-  /** The identity of the remote stream; undefined if it is not known. */
-  streamId: string | undefined
-}
-
 /** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
 export class MirrorRun {
   readonly #options: MirrorRunOptions
   #stands: boolean
+  /** How often in succession a connection was no success. */
   #failures = 0
-  #source: Source | undefined
-  /** How often in succession the copy turned out to be another one. */
-  #replacements = 0
   #membership: Membership | undefined
   #connection: Connection | undefined
   /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
   #wake: ((isAsked: boolean) => void) | undefined
   /** Aborts when the copy has to be looked up again. */
-  #lookUp: SharedSignal | undefined
+  #lookUp = new SharedSignal()
 
   constructor(options: MirrorRunOptions) {
     this.#options = options
     this.#stands = options.stands
-  }
-
-  /** Stands for election, or withdraws, and then waits. */
-  stand(isStanding: boolean): void {
-    this.#stands = isStanding
-    this.#membership?.stand(isStanding)
-    this.#showUnelected()
-  }
-
-  /** Shows that another mirror is asked for its state, or that this one waits. */
-  #showUnelected(): void {
-    if (this.#membership === undefined) return
-    this.#options.state.set({ kind: this.#stands ? 'connecting' : 'waiting' })
-    this.#post({ kind: 'hello' })
   }
 
   /** Runs until the signal aborts. */
@@ -115,7 +91,9 @@ export class MirrorRun {
     const { copy, signal, wakeUps } = this.#options
     const onWakeUp = () => this.#connectAgain(false)
     const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
+    const ignoreSignal = onAbort(signal, () => this.#lookUp.abort(undefined))
     while (!signal.aborted) {
+      this.#lookUp = new SharedSignal()
       try {
         const identity = await copy.ensure()
         if (!signal.aborted) await this.#takePart(identity)
@@ -123,7 +101,15 @@ export class MirrorRun {
         if (!signal.aborted) await this.#pauseAfter(endOfLocal(error), signal)
       }
     }
+    ignoreSignal()
     ignoreWakeUps()
+  }
+
+  /** Stands for election, or withdraws, and then waits. */
+  stand(isStanding: boolean): void {
+    this.#stands = isStanding
+    this.#membership?.stand(isStanding)
+    this.#showUnelected()
   }
 
   /** Connects at once, here or in the mirror that is elected. */
@@ -134,42 +120,25 @@ export class MirrorRun {
 
   /**
    * Deletes the copy and begins another one, unless the signal aborts before that. What the outbox has in doubt
-   * is parked if the remote stream is another one now.
+   * is parked unless the server says that the remote stream is still the same one.
    */
   async restart(from: MirrorStart, signal: AbortSignal): Promise<void> {
     const { remote, copy, outbox } = this.#options
-    const { records, tail } = await firstArrival(remote, startQuery(from), signal)
-    const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
+    const first = await firstArrival(remote, startQuery(from), signal)
     signal.throwIfAborted()
-    const identity = await copy.ensure()
-    if (outbox !== undefined && !(await this.#isContinued(identity, signal))) {
+    await copy.ensure()
+    if (outbox !== undefined && !isSameStream(await copy.streamId(), first.streamId)) {
       await outbox.log.eventually(() => outbox.log.device !== undefined, signal)
       await outbox.log.replaceStream(signal)
     }
     try {
-      await copy.replace(start)
+      await copy.begin(startOf(first), first.streamId)
     } finally {
       // Also after a failure, the copy may be another one, or missing.
       this.#post({ kind: 'replaced' })
-      this.#lookUp?.abort(undefined)
+      this.#lookUp.abort(undefined)
       this.#wake?.(true)
     }
-  }
-
-  /** Resolves to whether the remote stream continues the copy, rather than being another one. */
-  async #isContinued(identity: string, signal: AbortSignal): Promise<boolean> {
-    const { remote, copy } = this.#options
-    const end = await copy.end()
-    if (end.tail.seqNum === 0) return true
-    const first = await firstArrival(remote, startQuery({ seqNum: comparedFrom(end) }), signal)
-    return (
-      isSameStream(this.#sourceOf(identity), first.streamId) && continuationOf(end, first).kind !== 'replaced'
-    )
-  }
-
-  #sourceOf(copy: string): Source {
-    if (this.#source?.copy !== copy) this.#source = { copy, streamId: undefined }
-    return this.#source
   }
 
   /** Ends a pause, or a connection that may be useless. */
@@ -180,23 +149,21 @@ export class MirrorRun {
 
   /** Copies while this mirror is elected. Resolves when the copy is another one or the signal aborts. */
   async #takePart(identity: string): Promise<void> {
-    const { signal, coordinator, state } = this.#options
-    const lookUp = new SharedSignal()
+    const { coordinator, state } = this.#options
+    const lookUp = this.#lookUp
     let term: AbortController | undefined
     let running = Promise.resolve()
     const onElected = (isElected: boolean) => {
       term?.abort()
       term = undefined
-      if (!isElected) {
-        this.#showUnelected()
-        return
-      }
+      if (!isElected) return this.#showUnelected()
       const elected = new AbortController()
       term = elected
-      running = running
-        .then(() => this.#lead(identity, elected.signal))
-        .then(() => elected.signal.aborted || lookUp.abort(undefined))
-        .then(() => {})
+      running = running.then(async () => {
+        await this.#lead(identity, elected.signal)
+        // Otherwise, it was not elected any more.
+        if (!elected.signal.aborted) lookUp.abort(undefined)
+      })
     }
     const onMessage = (value: unknown) => {
       const message = decodeMessage(value)
@@ -208,34 +175,40 @@ export class MirrorRun {
     }
     const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage }, this.#stands)
     this.#membership = membership
-    this.#lookUp = lookUp
     this.#showUnelected()
-    const ignoreSignal = onAbort(signal, () => lookUp.abort(undefined))
     await new Promise<void>((resolve) => onAbort(lookUp, resolve))
-    ignoreSignal()
     term?.abort()
     membership.leave()
-    this.#membership = this.#lookUp = undefined
+    this.#membership = undefined
     await running
+  }
+
+  /** Shows that the elected mirror is asked for its state, or that this one waits. */
+  #showUnelected(): void {
+    if (this.#membership === undefined) return
+    this.#options.state.set({ kind: this.#stands ? 'connecting' : 'waiting' })
+    this.#post({ kind: 'hello' })
   }
 
   /** Copies over one connection after another until the copy is another one or the signal aborts. */
   async #lead(identity: string, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return
-    let work = this.#work(signal)
+    let work: AbortController | undefined
     for (let isQuiet = false; !signal.aborted; ) {
+      work ??= this.#work(signal)
       if (!isQuiet) this.#setState({ kind: 'connecting' })
       this.#connection = new Connection(this.#options, signal, (state) => this.#setState(state))
-      const end = await this.#connection.run(this.#sourceOf(identity))
+      const end = await this.#connection.run(identity)
       this.#connection = undefined
-      if (signal.aborted) return
+      if (signal.aborted || end.kind === 'other-copy') break
       isQuiet = end.kind === 'conflict'
-      // What depends on the copy would wait for it, or act on one that is not the remote stream's.
-      if (end.kind === 'stopped') work.abort()
+      if (end.kind === 'stopped') {
+        // What depends on the copy would wait for it, or act on one that is not the remote stream's.
+        work.abort()
+        work = undefined
+      }
       await this.#pauseAfter(end, signal)
-      if (end.kind === 'other-copy') return
-      if (end.kind === 'stopped') work = this.#work(signal)
     }
+    work?.abort()
   }
 
   /** Runs the outbox until the signal or the returned controller aborts. */
@@ -249,15 +222,12 @@ export class MirrorRun {
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options
-    const isOther = end.kind === 'other-copy'
-    this.#replacements = isOther ? this.#replacements + 1 : 0
-    if (isOther && this.#replacements <= REPLACEMENTS_MAX) return
-    const hasFailed = isOther || end.kind === 'conflict' || (end.kind === 'failed' && !end.hasLasted)
-    if (!hasFailed) this.#failures = 0
+    if (end.kind === 'other-copy') return
+    if (end.kind !== 'conflict' && !(end.kind === 'failed' && !end.hasLasted)) this.#failures = 0
     if (end.kind === 'silent') return
     if (end.kind === 'stopped') {
       this.#setState(end)
-      return this.#pause(undefined, signal)
+      return this.#pause(undefined, signal, false)
     }
     const error = end.kind === 'failed' ? end.error : undefined
     const askedMs = error?.retryAfterMs
@@ -270,7 +240,7 @@ export class MirrorRun {
    * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
    * else if that is allowed.
    */
-  #pause(ms: number | undefined, signal: AbortSignal, isWakeable = false): Promise<void> {
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable: boolean): Promise<void> {
     return pauseUntil(this.#options.clock, ms, signal, (end) => {
       this.#wake = (isAsked) => {
         if (isAsked || isWakeable) end()
@@ -306,21 +276,22 @@ class Connection {
   readonly #options: MirrorRunOptions
   readonly #signal: AbortSignal
   readonly #onState: (state: MirrorState) => void
-  #cursor: RecordCursor | undefined
-  #session: AppendSession | undefined
-  #startedAt = 0
-  /** The time since which the connection has waited for the remote stream. */
-  #waitingSince: number | undefined
+  readonly #startedAt: number
   /** Ends what is awaited. */
   readonly #ending = new SharedSignal()
+  #cursor: RecordCursor | undefined
+  #session: AppendSession | undefined
+  /** The time since which the connection has waited for the remote stream. */
+  #waitingSince: number | undefined
+  #hasBegun = false
   /** The sequence number of the next record to append. */
   #next = 0
   /** The sequence number after the last record that is durable. */
   #position = 0
-  /** The tail of the remote stream, as the read sent it last. */
-  #tail: number | undefined
-  /** The tail as far as it is known while the read sends none. */
-  #tailMin = 0
+  /** The tail of the remote stream, as far as it is known. */
+  #tail = 0
+  /** Whether the read is at the tail: everything that it has passed on is everything that there is. */
+  #isAtTail = false
   #isLive = false
   /** Whether the stream is closed and everything was read. */
   #isComplete = false
@@ -330,14 +301,15 @@ class Connection {
     this.#options = options
     this.#signal = signal
     this.#onState = onState
+    this.#startedAt = options.clock.now()
   }
 
   /** Runs until the connection ends. */
-  async run(source: Source): Promise<ConnectionEnd> {
+  async run(identity: string): Promise<ConnectionEnd> {
     const ignoreSignal = onAbort(this.#signal, () => this.#ending.abort(this.#signal.reason))
     onAbort(this.#ending, () => this.#cursor?.close())
     try {
-      return await this.#copy(source)
+      return await this.#copy(identity)
     } catch (error) {
       return error instanceof Ended ? error.end : this.#endOf(asHeadwaterError(error))
     } finally {
@@ -361,25 +333,18 @@ class Connection {
     this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))
   }
 
-  async #copy(source: Source): Promise<never> {
-    const { copy, outbox, clock } = this.#options
-    const open = await locally(copy.open(source.copy, this.#signal))
+  async #copy(identity: string): Promise<never> {
+    const { copy, outbox } = this.#options
+    const open = await locally(copy.open(identity, this.#signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
     this.#session = session
+    this.#hasBegun = end.tail.seqNum > 0
     this.#next = this.#position = end.tail.seqNum
-    this.#startedAt = clock.now()
     const noteReceived = outbox && (await locally(outbox.beginCopying(this.#signal)))
     await this.#connect(end)
     const first = await this.#event()
-    if (this.#next === 0) await this.#begin(first)
-    else {
-      if (!isSameStream(source, this.#cursor?.streamId)) throw new Ended(replacedMirror())
-      const continuation = continuationOf(end, first)
-      if (continuation.kind === 'replaced') throw new Ended(replacedMirror())
-      if (continuation.kind === 'trimmed') throw new Ended(trimmedMirror(continuation.gap))
-    }
-    source.streamId = this.#cursor?.streamId ?? source.streamId
+    await this.#compare(end, first)
     if (first.tail === undefined) this.#findTail()
     for (let event = first; ; event = await this.#event()) {
       const { records, tail } = event
@@ -389,11 +354,25 @@ class Connection {
       // Before they are copied: see `Outbox.beginCopying`.
       if (noteReceived !== undefined) await locally(noteReceived(records, this.#position, tail !== undefined))
       if (records.length > known.length) await this.#append(records.slice(known.length))
-      this.#tail = tail?.seqNum
+      this.#isAtTail = tail !== undefined
+      this.#tail = Math.max(this.#tail, tail?.seqNum ?? this.#next)
       this.#report()
       // Nothing follows, so there is nothing to connect for.
       if (tail?.closed) await this.#stay()
     }
+  }
+
+  /** Ends the connection unless the remote stream continues the copy. */
+  async #compare(end: CopyEnd, first: Arrival): Promise<void> {
+    if (!this.#hasBegun) {
+      const start = startOf(first)
+      if (start === 0 && end.streamId === first.streamId) return
+      await locally(this.#options.copy.begin(start, first.streamId))
+      throw new Ended({ kind: 'other-copy' })
+    }
+    const continuation = continuationOf(end, first)
+    if (continuation.kind === 'replaced') throw new Ended(replacedMirror())
+    if (continuation.kind === 'trimmed') throw new Ended(trimmedMirror(continuation.gap))
   }
 
   /** Waits until the mirror ends or connects again, because the stream may be another one by then. */
@@ -406,7 +385,7 @@ class Connection {
 
   async #connect(end: CopyEnd): Promise<void> {
     const { remote, from, create, clock } = this.#options
-    const isNew = this.#next === 0
+    const isNew = !this.#hasBegun
     const query = startQuery(isNew ? from : { seqNum: comparedFrom(end) }, isNew)
     this.#waitingSince = clock.now()
     const options = { heartbeats: true, retry: false, allowsEmpty: 'always' } as const
@@ -417,19 +396,11 @@ class Connection {
 
   async #event(): Promise<Arrival> {
     this.#waitingSince = this.#options.clock.now()
-    const event = await this.#cursor?.next()
+    const arrival = await arrivalOf(this.#cursor)
     this.#waitingSince = undefined
     this.#ending.throwIfAborted()
-    if (event === undefined) throw new HeadwaterError('unavailable', 'the read session ended')
-    return event.kind === 'batch' ? event.batch : { records: [], tail: event.tail }
-  }
-
-  /** Begins a copy: with a new one, unless the remote stream begins with sequence number 0 too. */
-  async #begin({ records, tail }: Arrival): Promise<void> {
-    const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
-    if (start === 0) return
-    await locally(this.#options.copy.replace(start))
-    throw new Ended({ kind: 'other-copy' })
+    if (arrival === undefined) throw new HeadwaterError('unavailable', 'the read session ended')
+    return arrival
   }
 
   async #append(records: readonly SequencedRecord[]): Promise<void> {
@@ -452,25 +423,23 @@ class Connection {
 
   #report(): void {
     if (this.#signal.aborted || this.#isLive) return
-    const position = this.#position
-    this.#tailMin = Math.max(this.#tailMin, this.#tail ?? this.#next)
-    this.#isLive = this.#tail === position
-    this.#onState(this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail: this.#tailMin })
+    const [position, tail] = [this.#position, this.#tail]
+    this.#isLive = this.#isAtTail && position === this.#next
+    this.#onState(this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail })
   }
 
-  /** Asks for the tail: stored records come without one. */
+  /** Asks for the tail: stored records come without one. If that fails, the end of what arrived is shown. */
   #findTail(): void {
     this.#options.remote.checkTail({ signal: this.#signal }).then(
       ({ seqNum }) => {
-        this.#tailMin = Math.max(this.#tailMin, seqNum)
+        this.#tail = Math.max(this.#tail, seqNum)
       },
-      // The end of what has arrived is shown instead.
       () => {},
     )
   }
 
   #endOf(error: HeadwaterError): ConnectionEnd {
-    const outcome = mirrorOutcome(error, this.#next > 0)
+    const outcome = mirrorOutcome(error, this.#hasBegun)
     // A token that ended during the read: the next connection may get another one.
     const isTokenEnd = error.code === 'authn' && this.#cursor !== undefined
     if (outcome !== 'retry' && !isTokenEnd) return { kind: 'stopped', reason: outcome, error }
@@ -479,25 +448,26 @@ class Connection {
   }
 }
 
-/** Whether a remote stream can be that of a copy, by their identities. */
-function isSameStream({ streamId }: Source, found: string | undefined): boolean {
-  return streamId === undefined || found === undefined || streamId === found
+/** Resolves to what a read returns next; to undefined at its end. */
+async function arrivalOf(cursor: RecordCursor | undefined): Promise<Arrival | undefined> {
+  const event = await cursor?.next()
+  const streamId = cursor?.streamId
+  if (event?.kind !== 'batch') return event && { records: [], tail: event.tail, streamId }
+  const { records, tail } = event.batch
+  return { records, tail, streamId }
 }
 
-/** Resolves to the first records of a read, or to the tail if there are none, and to the stream's identity. */
+/** Resolves to what a read of the remote stream returns at once. */
 async function firstArrival(
   remote: Stream,
   query: ReturnType<typeof startQuery>,
   signal: AbortSignal,
-): Promise<Arrival & Pick<RecordCursor, 'streamId'>> {
+): Promise<Arrival> {
   const opening = remote.openCursor(query, { heartbeats: true, allowsEmpty: 'always' })
   const cursor = await unlessAborted(signal, opening, (late) => late?.close())
   try {
-    const event = await unlessAborted(signal, Promise.resolve(cursor?.next()))
-    const streamId = cursor?.streamId
-    if (event?.kind !== 'batch') return { records: [], tail: event?.tail, streamId }
-    const { records, tail } = event.batch
-    return { records, tail, streamId }
+    const arrival = await unlessAborted(signal, arrivalOf(cursor))
+    return arrival ?? { records: [], tail: undefined, streamId: cursor?.streamId }
   } finally {
     cursor?.close()
   }

@@ -143,7 +143,8 @@ export class Mirror {
   /**
    * Deletes the copy and starts again, `from` an earlier point if the app wants more records. Resolves when
    * the new copy exists; the mirror then fills it. The old copy is kept if the remote stream cannot be read.
-   * If it is another stream now, records of the outbox that the one before may have stored are parked.
+   * Records of an outbox whose outcome is unknown are parked, unless the server says that the stream is still
+   * the same one.
    * Rejects with the errors of a read and of the local storage, and with `closed` if the mirror is closed
    * before.
    *

@@ -1,6 +1,6 @@
 import type { RecordInput } from '../model/append-input.ts'
 import { type StreamConfig, type StreamReconfiguration, withoutStorageClass } from '../model/config.ts'
-import type { RestoredStream } from '../model/creation.ts'
+import type { RestoredStream, StreamMetadata } from '../model/creation.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
 import type { StreamTail } from '../model/position.ts'
@@ -56,6 +56,9 @@ export abstract class Stream {
    * same name. A client, which cannot tell earlier streams, resolves to the address of the stream.
    */
   abstract identity(options?: CallOptions): Promise<string>
+
+  /** @internal Resolves to the metadata of the stream. A client rejects with `unsupported`. */
+  abstract metadata(options?: CallOptions): Promise<StreamMetadata>
 
   /**
    * @internal Creates the stream as a continuation of another one, and its basin where a first append would.

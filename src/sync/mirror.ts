@@ -99,6 +99,8 @@ export function startQuery(from: MirrorStart, clamp = true) {
 
 /** The end of the local copy of a stream. */
 export interface CopyEnd {
+  /** The identity of the stream that was copied, if its server has sent one. */
+  readonly streamId?: string | undefined
   readonly tail: StreamPosition
   /** The records before the tail, at most {@link COMPARED_RECORDS}, as far as they were not trimmed. */
   readonly last: readonly SequencedRecord[]
@@ -109,6 +111,18 @@ export interface Arrival {
   readonly records: readonly SequencedRecord[]
   /** The tail of the remote stream. Known if there are no records. */
   readonly tail: StreamTail | undefined
+  /** The identity of the remote stream, if its server sends one. */
+  readonly streamId?: string | undefined
+}
+
+/** Returns the sequence number with which the records of a read begin. */
+export function startOf({ records, tail }: Arrival): number {
+  return records[0]?.seqNum ?? tail?.seqNum ?? 0
+}
+
+/** Whether the identity of a stream is known to be the one of another time. */
+export function isSameStream(before: string | undefined, now: string | undefined): boolean {
+  return before !== undefined && before === now
 }
 
 /** How a remote stream continues a local copy. */
@@ -123,19 +137,23 @@ export function comparedFrom({ tail, last }: CopyEnd): number {
 }
 
 /**
- * Decides whether a remote stream continues a local copy with at least one sequence number. It does if it has
- * the last records of the copy, or if the last one was trimmed here, one with the same timestamp. Where
- * nothing can be compared because it was trimmed, there is a gap, which may be empty.
+ * Decides whether a remote stream continues a local copy with at least one sequence number. It must have the
+ * same identity, as far as that is known, and the last records of the copy, or if the last one was trimmed here,
+ * one with the same timestamp. Where nothing can be compared because it was trimmed, only the identity tells
+ * that nothing is missing; without one there is a gap, which may be empty.
  */
-export function continuationOf(copy: CopyEnd, { records, tail }: Arrival): Continuation {
+export function continuationOf(copy: CopyEnd, arrival: Arrival): Continuation {
+  const { records, tail, streamId } = arrival
   const end = copy.tail.seqNum
-  const position = records[0]?.seqNum ?? tail?.seqNum ?? 0
+  const position = startOf(arrival)
+  const isOther = streamId !== undefined && copy.streamId !== undefined && streamId !== copy.streamId
   const isShorter = tail !== undefined && tail.seqNum < end
-  if (isShorter || !isContinuedBy(copy, records)) return { kind: 'replaced' }
+  if (isOther || isShorter || !isContinuedBy(copy, records)) return { kind: 'replaced' }
   if (position < end || (position === end && isUnstarted(copy))) return { kind: 'same' }
-  if (records.length === 0 && position === end && tail?.timestamp === copy.tail.timestamp)
-    return { kind: 'same' }
-  if (records.length === 0 && position === end) return { kind: 'replaced' }
+  if (position === end && isSameStream(copy.streamId, streamId)) return { kind: 'same' }
+  if (records.length === 0 && position === end) {
+    return { kind: tail?.timestamp === copy.tail.timestamp ? 'same' : 'replaced' }
+  }
   return { kind: 'trimmed', gap: { from: end, to: position } }
 }
 

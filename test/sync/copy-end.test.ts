@@ -19,6 +19,8 @@ const COPY: CopyEnd = { tail: { seqNum: 10, timestamp: 100 }, last: [record(8, 9
 const TRIMMED: CopyEnd = { tail: { seqNum: 10, timestamp: 100 }, last: [] }
 const UNSTARTED: CopyEnd = { tail: { seqNum: 10, timestamp: 0 }, last: [] }
 
+const ofStream = <Of extends object>(streamId: string, of: Of) => ({ ...of, streamId })
+
 const same = { kind: 'same' }
 const trimmed = (from: number, to: number) => ({ kind: 'trimmed', gap: { from, to } })
 const replaced = { kind: 'replaced' }
@@ -44,6 +46,17 @@ it.each<[string, CopyEnd, Arrival, unknown]>([
   ['the tail of a new copy', UNSTARTED, atTail(10, 50), same],
   ['a record beyond the start of a new copy', UNSTARTED, arrival(record(11, 50)), trimmed(10, 11)],
   ['a tail below the start of a new copy', UNSTARTED, atTail(3, 50), replaced],
+  [
+    'the last record of another stream',
+    ofStream('a', COPY),
+    ofStream('b', arrival(record(9, 100))),
+    replaced,
+  ],
+  ['other records of the same stream', ofStream('a', COPY), ofStream('a', arrival(record(9, 1))), replaced],
+  ['the next record of the same stream', ofStream('a', COPY), ofStream('a', arrival(record(10, 101))), same],
+  ['its tail, and is the same', ofStream('a', TRIMMED), ofStream('a', atTail(10, 101)), same],
+  ['a later record of the same stream', ofStream('a', COPY), ofStream('a', atTail(11, 9)), trimmed(10, 11)],
+  ['an identity that is new', COPY, ofStream('a', arrival(record(9, 100))), same],
 ])('decides how a remote stream that sends %s continues a copy', (_, copy, first, expected) => {
   expect(continuationOf(copy, first)).toEqual(expected)
 })

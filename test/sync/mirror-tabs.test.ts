@@ -54,7 +54,8 @@ describe('mirrors in two tabs', () => {
     const kinds = kindsOf(second)
     await until(first, 'live', clock)
     await until(second, 'live', clock)
-    expect(network.log).toHaveLength(1)
+    // The first one finds out where the copy begins, and of which stream it is.
+    expect(network.log).toHaveLength(2)
     expect(kinds).toEqual(['connecting', 'catching-up', 'live'])
     const late = other.start()
     await clock.settle()

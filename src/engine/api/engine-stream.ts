@@ -16,7 +16,7 @@ import {
   type RecordInput,
 } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
-import type { RestoredStream } from '../../model/creation.ts'
+import type { RestoredStream, StreamMetadata } from '../../model/creation.ts'
 import { EncryptionKey, type EncryptionKeyInput } from '../../model/encryption-key.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
@@ -97,6 +97,11 @@ export class EngineStream extends Stream {
     return this.#caller.run('get-stream-config', ref, options, (permit) =>
       this.#services.streams.logId(permit.resolveRef(ref)),
     )
+  }
+
+  /** @internal */
+  override async metadata(options?: CallOptions): Promise<StreamMetadata> {
+    return (await this.describe(['get-stream-config'], options)).metadata
   }
 
   /** @internal */
