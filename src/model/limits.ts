@@ -46,8 +46,8 @@ export const READ_RECORDS_MAX = 1000
 export const READ_METERED_BYTES_MAX = MIB
 /** The longest wait of a read of one batch, in milliseconds. */
 export const UNARY_WAIT_MS_MAX = 60_000
-/** The longest wait of any read, in seconds: an unsigned 32-bit number. */
-export const WAIT_SECONDS_MAX = 0xff_ff_ff_ff
+/** The longest wait and the latest time on the wire, in seconds: an unsigned 32-bit number. */
+export const SECONDS_MAX = 0xff_ff_ff_ff
 export const LIST_LIMIT_MAX = 1000
 /** The longest range of a metrics query, in seconds: 30 days. */
 export const METRICS_RANGE_SECONDS_MAX = 2_592_000

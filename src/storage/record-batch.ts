@@ -107,6 +107,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   readonly lastSeqNum: number
   readonly #batch: RecordBatch
   readonly #format: RecordFormat
+  #encodings: Map<string, unknown> | undefined
 
   /** @internal */
   constructor(
@@ -157,6 +158,17 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   /** @internal The same batch with a tail. */
   withTail(tail: StreamTail): ReadBatch<Format> {
     return new ReadBatch<Format>(this.#batch, this, tail, this.#format)
+  }
+
+  /**
+   * @internal An encoding of the batch, made on first use and then kept: all readers of a live batch share it.
+   * One that cannot be made is tried again.
+   */
+  encoding<Encoded>(name: string, encode: () => Encoded): Encoded {
+    this.#encodings ??= new Map()
+    const encoded = this.#encodings.get(name) ?? encode()
+    this.#encodings.set(name, encoded)
+    return encoded as Encoded
   }
 
   /** @internal The records as a block: see `block-codec.ts`. */

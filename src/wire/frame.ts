@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, textOf, utf8 } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { StreamTail } from '../model/position.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import type { Compression } from './codecs.ts'
 import { compress, decompress } from './compression.ts'
@@ -261,8 +261,6 @@ export function messageOf(frame: MessageFrame): MaybePromise<Uint8Array> {
   return decompress(frame.compression, frame.payload, { bytesMax: FRAME_PAYLOAD_MAX, code: 'bad_frame' })
 }
 
-const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
-
 /**
  * The session frame of a batch, made once for each batch and algorithm: all followers of a stream send the
  * same bytes, which must not be written to.
@@ -271,19 +269,7 @@ export function readBatchFrame(
   batch: ReadBatch,
   compression: Compression | undefined,
 ): MaybePromise<Uint8Array> {
-  let framesOfBatch = frames.get(batch)
-  if (framesOfBatch === undefined) {
-    framesOfBatch = new Map()
-    frames.set(batch, framesOfBatch)
-  }
-  let frame = framesOfBatch.get(compression)
-  if (frame === undefined) {
-    frame = frameMessage(encodeReadBatch(batch), compression)
-    framesOfBatch.set(compression, frame)
-    // The next reader retries after a failure.
-    if (isPromise(frame)) frame.catch(() => framesOfBatch.delete(compression))
-  }
-  return frame
+  return batch.encoding(`frame ${compression}`, () => frameMessage(encodeReadBatch(batch), compression))
 }
 
 /** Copies a frame, or its parts, with the advice to reconnect. */

@@ -23,17 +23,9 @@ const VENDOR_HEADERS = [
 
 export type VendorHeader = (typeof VENDOR_HEADERS)[number]
 
-/** Made once, because every request looks for all of them. */
-const NAMES = { svc: namesOf('svc'), s2: namesOf('s2') }
-
-function namesOf(prefix: HeaderPrefix): Readonly<Record<VendorHeader, string>> {
-  const names = VENDOR_HEADERS.map((header) => [header, `${prefix}-${header}`])
-  return Object.fromEntries(names) as Record<VendorHeader, string>
-}
-
 /** The name of a header, in lower case: `svc-basin`. */
 export function vendorHeaderName(prefix: HeaderPrefix, header: VendorHeader): string {
-  return NAMES[prefix][header]
+  return `${prefix}-${header}`
 }
 
 /** The content type of binary sessions: `svcs/proto`. */
@@ -138,11 +130,8 @@ const ANY = 'any'
 type HeaderConditions = Pick<AppendConditions, 'producer' | 'streamSeq' | 'matchSeqNum'>
 
 /** Returns the value of the header; undefined if the append has neither a producer nor a `streamSeq`. */
-export function encodeAppendHeader({
-  producer,
-  streamSeq,
-  matchSeqNum,
-}: HeaderConditions): string | undefined {
+export function encodeAppendHeader(conditions: HeaderConditions): string | undefined {
+  const { producer, streamSeq, matchSeqNum = ANY } = conditions
   if (producer === undefined && streamSeq === undefined) return undefined
   const parts: string[] = []
   if (producer !== undefined) {
@@ -150,8 +139,7 @@ export function encodeAppendHeader({
     parts.push(`producer=${encodeURIComponent(id)}`, `epoch=${epoch}`, `seq=${seq}`)
   }
   if (streamSeq !== undefined) parts.push(`stream_seq=${encodeURIComponent(streamSeq)}`)
-  parts.push(`match_seq_num=${matchSeqNum ?? ANY}`)
-  return parts.join('&')
+  return [...parts, `match_seq_num=${matchSeqNum}`].join('&')
 }
 
 const APPEND_HEADER_MEMBERS = ['producer', 'epoch', 'seq', 'stream_seq', 'match_seq_num']

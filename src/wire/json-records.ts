@@ -109,32 +109,21 @@ export function pingJson(timestamp: number, tail: StreamTail): string {
 type TextOf = (bytes: Uint8Array) => string
 
 const TEXT_OF: Record<DataFormat, TextOf> = { raw: lossyTextOf, base64: encodeBase64 }
-const texts = { raw: new WeakMap<ReadBatch, string>(), base64: new WeakMap<ReadBatch, string>() }
 
 /**
- * The JSON form of a batch (docs/protocol.md "Unary reads"). Empty `headers` and `body` and an absent `tail`
- * are omitted. In raw format, bytes that are not UTF-8 become U+FFFD.
+ * The JSON form of a batch (docs/protocol.md "Unary reads"), made once for each batch and format. Empty
+ * `headers` and `body` and an absent `tail` are omitted. In raw format, bytes that are not UTF-8 become
+ * U+FFFD.
  */
-export function readBatchJson({ records, tail }: ReadBatch, format: DataFormat): string {
+export function readBatchJson(batch: ReadBatch, format: DataFormat): string {
   const textOf = TEXT_OF[format]
-  const forms: object[] = []
-  for (const record of records) forms.push(recordForm(record, textOf))
-  return JSON.stringify({
-    records: forms,
-    tail: tail && { seq_num: tail.seqNum, timestamp: tail.timestamp, closed: tail.closed },
+  return batch.encoding(format, () => {
+    const { records, tail } = batch
+    return JSON.stringify({
+      records: records.map((record) => recordForm(record, textOf)),
+      tail: tail && { seq_num: tail.seqNum, timestamp: tail.timestamp, closed: tail.closed },
+    })
   })
-}
-
-/**
- * Does the same as {@link readBatchJson}, but once for each batch and format: readers of a live batch share
- * the result.
- */
-export function sharedBatchJson(batch: ReadBatch, format: DataFormat): string {
-  const known = texts[format].get(batch)
-  if (known !== undefined) return known
-  const text = readBatchJson(batch, format)
-  texts[format].set(batch, text)
-  return text
 }
 
 /** The order of the members is their order on the wire. */

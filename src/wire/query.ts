@@ -1,6 +1,6 @@
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { type ListQuery, listLimit } from '../model/info.ts'
-import { INTEGER_MAX, LIST_LIMIT_MAX, UNARY_WAIT_MS_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
+import { INTEGER_MAX, LIST_LIMIT_MAX, SECONDS_MAX, UNARY_WAIT_MS_MAX } from '../model/limits.ts'
 import { METRIC_INTERVALS, type MetricSet, type MetricsQuery } from '../model/metrics.ts'
 import type { NameRole } from '../model/names.ts'
 import type { ReadQuery } from '../model/read-query.ts'
@@ -14,7 +14,7 @@ import { assertInteger, millisecondsOf, type Time } from '../model/validation.ts
  */
 export function decodeReadQuery(search: string): ReadQuery {
   const parameters = new QueryParameters(search)
-  const wait = parameters.integer('wait', WAIT_SECONDS_MAX)
+  const wait = parameters.integer('wait', SECONDS_MAX)
   const query = {
     seqNum: parameters.integer('seq_num'),
     timestamp: parameters.integer('timestamp'),
@@ -107,9 +107,6 @@ function badQuery(message: string, field: string): HeadwaterError {
   return new HeadwaterError('bad_query', message, { field })
 }
 
-/** The largest time on the wire: an unsigned 32-bit number of seconds. */
-const SECONDS_MAX = 0xff_ff_ff_ff
-
 /**
  * Decodes the query of a metrics request for one of these sets (docs/protocol.md "Metrics queries"). Throws
  * 400 `bad_query`. The engine rejects missing times.
@@ -180,7 +177,7 @@ export function readQueryParts(query: ReadQuery, kind: 'unary' | 'session'): Que
 }
 
 function waitSeconds(waitMs: number, kind: 'unary' | 'session'): number {
-  const most = kind === 'unary' ? UNARY_WAIT_MS_MAX / 1000 : WAIT_SECONDS_MAX
+  const most = kind === 'unary' ? UNARY_WAIT_MS_MAX / 1000 : SECONDS_MAX
   return Math.min(Math.ceil(waitMs / 1000), most)
 }
 

@@ -26,7 +26,7 @@ it('has the limits of docs/protocol.md', () => {
     READ_RECORDS_MAX: 1000,
     READ_METERED_BYTES_MAX: 1_048_576,
     UNARY_WAIT_MS_MAX: 60_000,
-    WAIT_SECONDS_MAX: 2 ** 32 - 1,
+    SECONDS_MAX: 2 ** 32 - 1,
     LIST_LIMIT_MAX: 1000,
     INTEGER_MAX: 2 ** 53 - 1,
   })

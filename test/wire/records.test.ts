@@ -11,7 +11,6 @@ import {
   pingJson,
   positionJson,
   readBatchJson,
-  sharedBatchJson,
   tailJson,
 } from '../../src/wire/json-records.ts'
 import { rejection } from '../model/rejection.ts'
@@ -324,18 +323,15 @@ describe('readBatchJson', () => {
     let decodings = 0
     const records = [record(utf8('x'))]
     const batch = batchOf(records)
-    const counted = Object.create(batch, {
-      records: {
-        get() {
-          decodings++
-          return records
-        },
+    Object.defineProperty(batch, 'records', {
+      get() {
+        decodings++
+        return records
       },
-      tail: { value: undefined },
-    }) as ReadBatch
+    })
     for (let reader = 0; reader < 3; reader++) {
-      sharedBatchJson(counted, 'raw')
-      sharedBatchJson(counted, 'base64')
+      readBatchJson(batch, 'raw')
+      readBatchJson(batch, 'base64')
     }
     expect(decodings).toBe(2)
   })
@@ -344,8 +340,8 @@ describe('readBatchJson', () => {
     const records = new RecordBatch([record(utf8('x'))])
     const summary = { count: 1, meteredBytes: 9, lastSeqNum: 3 }
     const live = new ReadBatch(records, summary, { seqNum: 4, timestamp: 5 })
-    expect(sharedBatchJson(live, 'raw')).toContain('"tail"')
-    expect(sharedBatchJson(new ReadBatch(records, summary), 'raw')).not.toContain('"tail"')
+    expect(readBatchJson(live, 'raw')).toContain('"tail"')
+    expect(readBatchJson(new ReadBatch(records, summary), 'raw')).not.toContain('"tail"')
   })
 
   it('encodes a batch that was stored as bytes', () => {

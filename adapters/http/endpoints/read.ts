@@ -12,7 +12,7 @@ import {
   withReconnectAdvice,
 } from '../../../src/wire/frame.ts'
 import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
-import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
+import { pingJson, readBatchJson, tailJson } from '../../../src/wire/json-records.ts'
 import { readForm } from '../../../src/wire/media-type.ts'
 import { encodeReadBatch } from '../../../src/wire/protobuf.ts'
 import { decodeReadQuery } from '../../../src/wire/query.ts'
@@ -48,8 +48,7 @@ export const read: Endpoint = async (request, hw) => {
       )
     : stream.readUnary(query, readPolicy))
   if (form === 'protobuf') return protobufReply(encodeReadBatch(batch))
-  // Readers that wait receive the same live batch.
-  return jsonReply(query.waitMs ? sharedBatchJson(batch, format) : readBatchJson(batch, format))
+  return jsonReply(readBatchJson(batch, format))
 }
 
 export const checkTail: Endpoint = async (request, hw) =>
@@ -178,7 +177,7 @@ function sharedBatchEvent(
   const known = lastEvents.get(batch)
   if (known?.count === count && known.bytes === bytes && known.format === format) return known.chunk
   const delivered = { lastSeqNum: batch.lastSeqNum, count, bytes }
-  const chunk = utf8(batchEvent(delivered, sharedBatchJson(batch, format)))
+  const chunk = utf8(batchEvent(delivered, readBatchJson(batch, format)))
   lastEvents.set(batch, { format, count, bytes, chunk })
   return chunk
 }

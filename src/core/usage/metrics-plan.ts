@@ -1,5 +1,5 @@
 import { invalid } from '../../model/errors.ts'
-import { METRICS_RANGE_SECONDS_MAX } from '../../model/limits.ts'
+import { METRICS_RANGE_SECONDS_MAX, SECONDS_MAX } from '../../model/limits.ts'
 import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
@@ -37,8 +37,6 @@ const SETS: Readonly<Record<MetricsLevel, readonly MetricSet[]>> = {
 
 /** Tolerates callers whose clocks are ahead. */
 const FUTURE_SECONDS_MAX = 300
-/** Times are unsigned 32-bit numbers of seconds on the wire. */
-const TIME_SECONDS_MAX = 0xff_ff_ff_ff
 
 const METRICS_QUERY: MembersOf<MetricsQuery> = {
   set: unchecked,
@@ -93,7 +91,7 @@ function boundsOf(query: MetricsQuery, now: number): readonly [start: number, en
 
 function secondsOf(time: Time, field: string): number {
   const seconds = millisecondsOf(time) / 1000
-  if (seconds >= 0 && seconds <= TIME_SECONDS_MAX) return seconds
+  if (seconds >= 0 && seconds <= SECONDS_MAX) return seconds
   throw invalid(`\`${field}\` must be a time from 1970 to 2106`, field)
 }
 

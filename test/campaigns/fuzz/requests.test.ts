@@ -7,7 +7,7 @@ import { Router } from '../../../adapters/http/router.ts'
 import { ROUTES } from '../../../adapters/http/routes.ts'
 import { accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { INTEGER_MAX, LIST_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../src/model/limits.ts'
+import { INTEGER_MAX, LIST_LIMIT_MAX, SECONDS_MAX } from '../../../src/model/limits.ts'
 import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
@@ -118,7 +118,7 @@ const readQuery: fc.Arbitrary<ReadQuery> = fc
       count: optional(integer),
       bytes: optional(integer),
       until: optional(integer),
-      waitMs: optional(fc.nat(WAIT_SECONDS_MAX).map((seconds) => seconds * 1000)),
+      waitMs: optional(fc.nat(SECONDS_MAX).map((seconds) => seconds * 1000)),
     }),
   )
   .map(([start, position, rest]) => (start === 'none' ? rest : { ...rest, [start]: position }))
