@@ -1,5 +1,4 @@
-import { AppendSession, type SessionAppender } from '../../src/api/append-session.ts'
-import { discardedError } from '../../src/api/errors.ts'
+import { AppendSession, discardedError, type SessionAppender } from '../../src/api/append-session.ts'
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'

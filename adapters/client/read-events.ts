@@ -1,4 +1,4 @@
-import { deletedUnderReadError } from '../../src/api/errors.ts'
+import { deletedUnderReadError } from '../../src/api/read-session.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import type { ReceivedBatch } from '../../src/storage/record-batch.ts'
 import { CompressedDataError } from '../../src/wire/codecs.ts'

@@ -1,4 +1,4 @@
-import { deletedUnderReadError } from '../../src/api/errors.ts'
+import { deletedUnderReadError } from '../../src/api/read-session.ts'
 import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
 import type { StreamTail } from '../../src/model/position.ts'

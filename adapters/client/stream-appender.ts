@@ -1,6 +1,5 @@
 import type { ClientHttp2Stream } from 'node:http2'
-import type { SessionAppender } from '../../src/api/append-session.ts'
-import { discardedError } from '../../src/api/errors.ts'
+import { discardedError, type SessionAppender } from '../../src/api/append-session.ts'
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'

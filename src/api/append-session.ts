@@ -11,7 +11,6 @@ import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '..
 import { ByteSemaphore } from '../runtime/byte-semaphore.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
-import { discardedError } from './errors.ts'
 
 /** How long a session that lost its permission waits for the acks of appends in flight, in milliseconds. */
 const REVOKED_WAIT_MS = 500
@@ -52,6 +51,12 @@ export interface SessionAppender {
   /** Appends a batch. Calls `started` once it is in flight. */
   append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>
   release(): void
+}
+
+/** Returns the error of the appends of a session that follow a failed one, which is the cause. */
+export function discardedError(cause: unknown): HeadwaterError {
+  const message = 'an earlier append of this session failed; this one was not made'
+  return new HeadwaterError('append_discarded', message, { cause })
 }
 
 interface AppendSessionContext {

@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs'
+import { HeadwaterError } from '../model/errors.ts'
 import type { StreamTail } from '../model/position.ts'
 import type { RecordAs, RecordFormat, TextRecord } from '../model/record.ts'
 import { assertSignal, type MembersOf, oneOf } from '../model/validation.ts'
@@ -31,6 +32,11 @@ export const READ_OPTIONS: MembersOf<ReadOptions> = {
   commands: 'boolean',
   create: 'boolean',
   signal: assertSignal,
+}
+
+/** Returns the error of an open read whose stream was deleted. */
+export function deletedUnderReadError(): HeadwaterError {
+  return new HeadwaterError('stream_deleted', 'the stream was deleted')
 }
 
 /** An event of a read session: a batch, or a heartbeat while it waits at the tail. */

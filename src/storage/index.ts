@@ -33,15 +33,17 @@ export {
   type CommitPlan,
   type DocumentUpdate,
   type DocumentVersions,
+  type KeyBounds,
+  keyBounds,
   type LogHeads,
   type LogUpdate,
   planCommit,
+  randomVersion,
   type SerializedChange,
   serializeChanges,
 } from './commit-plan.ts'
 export type * from './contract.ts'
 export { cutBlock, cutRecords, wantsPart } from './cut-block.ts'
-export { type KeyBounds, keyBounds, randomVersion } from './document-keys.ts'
 export { StorageConflict, StorageFailure, type StorageFailureKind, storageClosed } from './errors.ts'
 export { GroupCommit, type PendingItem } from './group-commit.ts'
 export {

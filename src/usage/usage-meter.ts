@@ -9,7 +9,7 @@ import type {
 import { GROUP_OF, type Operation } from '../model/access.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
-import { newCounters, snapshotCounters } from './counters.ts'
+import { newCounters, observe } from './counters.ts'
 import { UsageMetrics } from './metrics-query.ts'
 import { AppendOperations, OpenReads } from './open-activity.ts'
 import { UsageUpkeep } from './upkeep.ts'
@@ -68,10 +68,10 @@ export class StoredUsageMeter implements UsageMeter {
   appended({ basin, logId, storageClass, connection, at, ...append }: AppendUsage): void {
     const counters = this.#counters
     counters.appends++
-    counters.appendQueueSeconds.observe(append.queueMs / 1000)
-    counters.appendAckSeconds.observe(append.ackMs / 1000)
-    counters.appendBatchRecords.observe(append.records)
-    counters.appendBatchBytes.observe(append.meteredBytes)
+    observe(counters.appendQueueSeconds, append.queueMs / 1000)
+    observe(counters.appendAckSeconds, append.ackMs / 1000)
+    observe(counters.appendBatchRecords, append.records)
+    observe(counters.appendBatchBytes, append.meteredBytes)
     counters.appendedRecords += append.records
     counters.appendedBytes += append.meteredBytes
     const scope = basinScope(basin)
@@ -115,7 +115,7 @@ export class StoredUsageMeter implements UsageMeter {
   }
 
   counters(): UsageCounters {
-    return snapshotCounters(this.#counters)
+    return structuredClone(this.#counters)
   }
 
   start(): void {

@@ -28,8 +28,12 @@ export function tooLarge(cause?: unknown): CompressedDataError {
   return new CompressedDataError('too-large', 'decompresses to too much', cause)
 }
 
+export function malformed(problem: string, cause?: unknown): CompressedDataError {
+  return new CompressedDataError('malformed', problem, cause)
+}
+
 export function damaged(cause?: unknown): CompressedDataError {
-  return new CompressedDataError('malformed', 'damaged compressed data', cause)
+  return malformed('damaged compressed data', cause)
 }
 
 /** The part of `node:zlib` in use. Its zstd functions exist since Node 22.15. */
@@ -63,7 +67,7 @@ export function nodeGzip(zlib: NodeZlib): Codec {
       )
       // Node silently ignores data after the last member.
       if (engine.bytesWritten !== data.length) {
-        throw new CompressedDataError('malformed', 'data after the end of gzip data')
+        throw malformed('data after the end of gzip data')
       }
       return plain(buffer)
     },

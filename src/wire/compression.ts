@@ -55,14 +55,10 @@ export function platformCodec(algorithm: Compression): Codec | undefined {
   return zlib === undefined ? streamGzip : nodeGzip(zlib)
 }
 
-let zstd: Codec | undefined
+const zstdOfLibrary = portableZstd()
 
-/** The codec of the runtime, or else that of a library. */
 function codecFor(algorithm: Compression): Codec {
-  const codec = platformCodec(algorithm) ?? zstd
-  if (codec !== undefined) return codec
-  zstd = portableZstd()
-  return zstd
+  return platformCodec(algorithm) ?? zstdOfLibrary
 }
 
 /** The largest body of a unary request after decompression, in bytes (docs/protocol.md "Limits"). */

@@ -6,6 +6,7 @@ import {
   CompressedDataError,
   damaged,
   decompressed,
+  malformed,
   type NodeZlib,
   plain,
   settled,
@@ -149,6 +150,8 @@ const RAW_BLOCK = 0
 const RLE_BLOCK = 1
 const COMPRESSED_BLOCK = 2
 
+const CUT_SHORT = 'zstd data is cut short'
+
 /**
  * The frames of zstd data (RFC 8878) without skippable ones, located without decompressing them: data that
  * would cost a decoder too much is rejected before. Windows are capped at {@link WINDOW_BYTES_MAX}. Throws
@@ -160,17 +163,17 @@ export function zstdFrames(data: Uint8Array, bytesMax: number): Uint8Array[] {
   const frames: Uint8Array[] = []
   const left: Budget = { bytes: bytesMax, blocks: BLOCKS_MAX }
   let offset = 0
-  if (data.length === 0) throw new CompressedDataError('malformed', 'no zstd frame')
+  if (data.length === 0) throw malformed('no zstd frame')
   while (offset < data.length) {
     const view = new DataView(data.buffer, data.byteOffset + offset, data.length - offset)
     const magic = read(view, 0, MAGIC_LENGTH)
     if ((magic & 0xffff_fff0) >>> 0 === SKIPPABLE_MAGIC) {
       offset += 2 * MAGIC_LENGTH + read(view, MAGIC_LENGTH, 4)
-      if (offset > data.length) throw cutShort()
+      if (offset > data.length) throw malformed(CUT_SHORT)
       continue
     }
-    if (magic !== MAGIC) throw new CompressedDataError('malformed', 'not zstd data')
-    if (frames.length === FRAMES_MAX) throw new CompressedDataError('malformed', 'too many zstd frames')
+    if (magic !== MAGIC) throw malformed('not zstd data')
+    if (frames.length === FRAMES_MAX) throw malformed('too many zstd frames')
     const frame = readFrame(data.subarray(offset), view, left)
     offset += frame.length
     frames.push(frame)
@@ -186,15 +189,14 @@ interface Budget {
 
 function readFrame(data: Uint8Array, view: DataView, left: Budget): Uint8Array {
   const descriptor = read(view, MAGIC_LENGTH, 1)
-  if ((descriptor & FLAG_RESERVED) !== 0)
-    throw new CompressedDataError('malformed', 'reserved bit of a zstd frame')
+  if ((descriptor & FLAG_RESERVED) !== 0) throw malformed('reserved bit of a zstd frame')
   const singleSegment = (descriptor & FLAG_SINGLE_SEGMENT) !== 0
   let offset = MAGIC_LENGTH + 1
   const windowOffset = offset
   if (!singleSegment) offset += 1
   const dictionaryIdLength = DICTIONARY_ID_LENGTHS[descriptor & 3]!
   if (dictionaryIdLength > 0 && read(view, offset, dictionaryIdLength) !== 0) {
-    throw new CompressedDataError('malformed', 'zstd dictionaries are not supported')
+    throw malformed('zstd dictionaries are not supported')
   }
   offset += dictionaryIdLength
   const contentSizeLength = descriptor >> 6 === 0 ? (singleSegment ? 1 : 0) : 1 << (descriptor >> 6)
@@ -210,7 +212,7 @@ function readFrame(data: Uint8Array, view: DataView, left: Budget): Uint8Array {
   left.bytes -= contentSize ?? blocks.bytesMin
   let end = blocks.end
   if ((descriptor & FLAG_CHECKSUM) !== 0) end += CHECKSUM_LENGTH
-  if (end > data.length) throw cutShort()
+  if (end > data.length) throw malformed(CUT_SHORT)
   if (singleSegment || windowBytes <= WINDOW_BYTES_MAX) return data.subarray(0, end)
   const window = Uint8Array.of(WINDOW_DESCRIPTOR_OF_MAX)
   return concatBytes([data.subarray(0, windowOffset), window, data.subarray(windowOffset + 1, end)])
@@ -230,13 +232,13 @@ function readBlocks(
   let offset = start
   let bytesMin = 0
   for (;;) {
-    if (--left.blocks < 0) throw new CompressedDataError('malformed', 'too many zstd blocks')
+    if (--left.blocks < 0) throw malformed('too many zstd blocks')
     const header = read(view, offset, BLOCK_HEADER_LENGTH)
     const type = (header >> 1) & 3
     const size = header >> 3
-    if (size > blockBytesMax) throw new CompressedDataError('malformed', 'a zstd block is too large')
+    if (size > blockBytesMax) throw malformed('a zstd block is too large')
     if (type !== RAW_BLOCK && type !== RLE_BLOCK && type !== COMPRESSED_BLOCK) {
-      throw new CompressedDataError('malformed', 'unknown type of zstd block')
+      throw malformed('unknown type of zstd block')
     }
     if (type !== COMPRESSED_BLOCK) bytesMin += size
     if (bytesMin > left.bytes) throw tooLarge()
@@ -247,12 +249,8 @@ function readBlocks(
 
 /** A little-endian number of 1 to 8 bytes, rounded beyond 2^53, where it exceeds every limit. */
 function read(view: DataView, offset: number, length: number): number {
-  if (offset + length > view.byteLength) throw cutShort()
+  if (offset + length > view.byteLength) throw malformed(CUT_SHORT)
   let value = 0
   for (let i = length - 1; i >= 0; i--) value = value * 256 + view.getUint8(offset + i)
   return value
-}
-
-function cutShort(): CompressedDataError {
-  return new CompressedDataError('malformed', 'zstd data is cut short')
 }

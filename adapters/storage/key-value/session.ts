@@ -3,7 +3,9 @@ import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import {
   type DocumentVersions,
+  keyBounds,
   planCommit,
+  randomVersion,
   type SerializedChange,
   serializeChanges,
 } from '../../../src/storage/commit-plan.ts'
@@ -20,7 +22,6 @@ import type {
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { keyBounds, randomVersion } from '../../../src/storage/document-keys.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { GroupCommit } from '../../../src/storage/group-commit.ts'
 import { copyHead } from '../../../src/storage/heads.ts'

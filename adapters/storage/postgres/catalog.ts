@@ -1,7 +1,7 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { keyBounds, randomVersion } from '../../../src/storage/commit-plan.ts'
 import type { CatalogChange, Collection, Document, ListRange } from '../../../src/storage/contract.ts'
-import { keyBounds, randomVersion } from '../../../src/storage/document-keys.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { bytesOf, hexOf, numberOf, type PostgresRow } from './client.ts'
 import { type Database, prepared } from './database.ts'

@@ -2,7 +2,12 @@ import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { appendedBytes } from '../../../src/storage/block-sizes.ts'
-import { type DocumentUpdate, type DocumentVersions, planCommit } from '../../../src/storage/commit-plan.ts'
+import {
+  type DocumentUpdate,
+  type DocumentVersions,
+  keyBounds,
+  planCommit,
+} from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -18,7 +23,6 @@ import type {
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { keyBounds } from '../../../src/storage/document-keys.ts'
 import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { type SqliteDatabase, type SqliteRow, SqliteTables } from './database.ts'

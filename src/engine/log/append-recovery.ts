@@ -1,4 +1,4 @@
-import { discardedError } from '../../api/errors.ts'
+import { discardedError } from '../../api/append-session.ts'
 import { resolveAttempts } from '../../core/resolve-attempts.ts'
 import { streamTailOf } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'

@@ -1,4 +1,4 @@
-import { deletedUnderReadError } from '../../api/errors.ts'
+import { deletedUnderReadError } from '../../api/read-session.ts'
 import type { ReadEvent, RecordCursor } from '../../api/record-cursor.ts'
 import {
   admitsAll,

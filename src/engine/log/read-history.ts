@@ -1,4 +1,4 @@
-import { deletedUnderReadError } from '../../api/errors.ts'
+import { deletedUnderReadError } from '../../api/read-session.ts'
 import {
   admitSized,
   admitsAll,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
-import { keyBounds, randomVersion } from '../../src/storage/document-keys.ts'
+import { keyBounds, randomVersion } from '../../src/storage/commit-plan.ts'
 
 const compare = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b)
 
