@@ -101,7 +101,7 @@ export const ERROR_KINDS = {
   too_many_producers: final(409),
   /** Concurrent changes of the same stream or configuration came first. Retry. */
   transaction_conflict: retry(409),
-  /** Code that loads on demand could not be loaded, or a service is down. Retry. */
+  /** A server cannot be reached, or cannot serve the request now. Retry. */
   unavailable: uncertain(503),
   /** `stream.json()`: a record is not JSON or does not match the schema. Skip it: `seqNum` is its number. */
   undecodable_record: final(400),

@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'
@@ -54,8 +54,6 @@ const creating =
 const batchOf = (seq: number, epoch = 0) => ({ producer: { id: 'p', epoch, seq } })
 const AFTER = { hasEffect: true } as const
 
-/** The code of the access tokens. */
-const CIPHERS = '../../src/engine/encryption/stream-codec.ts'
 let limitingSession: { close(): Promise<void> } | undefined
 
 /** Those of the wire, of folds and of outboxes are tested with those. */
@@ -227,29 +225,6 @@ const CASES: [code: ErrorCode, cause: string, prepare: Prepare, more?: More][] =
   ],
   ['stream_not_found', 'a missing stream', of(({ hw }) => hw.basin('basin').stream('none').delete())],
   [
-    'unavailable',
-    'code that cannot be loaded',
-    async ({ hw }) => {
-      await hw.basin('encrypted').createStream('another')
-      const stream = hw.basin('encrypted').stream('another', { encryptionKey: key(1) })
-      return () => {
-        // Not before: the observer needs the code too.
-        vi.doMock(CIPHERS, () => {
-          throw new TypeError('Failed to fetch dynamically imported module')
-        })
-        return stream.append('x')
-      }
-    },
-    {
-      heal: () => void vi.doUnmock(CIPHERS),
-      retry: ({ hw }) =>
-        hw
-          .basin('encrypted')
-          .stream('another', { encryptionKey: key(1) })
-          .append('x'),
-    },
-  ],
-  [
     'undecodable_record',
     'a record that is no JSON',
     async ({ stream }) => {
@@ -277,7 +252,6 @@ async function openWorld(): Promise<World> {
   const encrypted = hw.basin('encrypted').stream('stream', { encryptionKey: key(1) })
   for (const each of [stream, encrypted]) await each.append('first')
   onTestFinished(async () => {
-    vi.doUnmock(CIPHERS)
     storage.heal()
     await Promise.all([hw.close(), observer.close()])
   })

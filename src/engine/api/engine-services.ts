@@ -65,13 +65,13 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
   const { manifest } = storage
   const closing = new SharedSignal()
-  let hint = (_logId: string): void => {}
-  let onHistoryChanged = (): void => {}
+  /** The storage may report changes while it opens. */
+  let opened: StreamTable | undefined
   signal?.throwIfAborted()
   const opening = acquireSession(storage, {
     clock: settings.clock,
-    onLogChanged: (logId) => hint(logId),
-    onHistoryChanged: () => onHistoryChanged(),
+    onLogChanged: (logId) => opened?.hint(logId),
+    onHistoryChanged: () => opened?.historyChanged(),
     onBackgroundError,
   })
   const session = await unlessAborted(signal, opening, (late) => late.close())
@@ -109,12 +109,7 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     },
     create: (ref, purpose, policy) => creator.createOnUse(ref, purpose, policy),
   })
-  hint = (logId) => {
-    if (!closing.aborted) table.hint(logId)
-  }
-  onHistoryChanged = () => {
-    if (!closing.aborted) table.historyChanged()
-  }
+  opened = table
   const deadlines: Deadlines = new Deadlines({
     ...common,
     catalog,

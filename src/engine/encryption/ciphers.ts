@@ -1,10 +1,10 @@
 import type { Cipher } from '../../model/config.ts'
-import { HeadwaterError, invalid } from '../../model/errors.ts'
-import { trackExternalWork } from '../../runtime/clock.ts'
+import { type HeadwaterError, invalid } from '../../model/errors.ts'
 import { nodeCrypto } from '../../runtime/node.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { PLAIN, type RecordCodec } from '../log/record-codec.ts'
 import type { CipherSuite } from './cipher-suite.ts'
+import { streamCodec } from './stream-codec.ts'
 
 const NAMES: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
 
@@ -29,17 +29,12 @@ export class Ciphers {
     if (problem !== undefined) throw missingCipher(cipher, problem)
   }
 
-  /**
-   * Returns the codec for the records of a stream. Loads code for the first encrypted one: rejects with
-   * `unavailable` if it cannot be loaded, and the next call tries again. If the cipher is missing, the codec
-   * rejects every use.
-   */
-  async codecFor(document: StreamDocument): Promise<RecordCodec> {
+  /** Returns the codec for the records of a stream. If the cipher is missing, the codec rejects every use. */
+  codecFor(document: StreamDocument): RecordCodec {
     const { cipher } = document
     if (cipher === null) return PLAIN
     const problem = this.#problem(cipher)
     if (problem !== undefined) return missingCodec(cipher, problem)
-    const { streamCodec } = await loadStreamCodec()
     return streamCodec(document, this.#suites.get(cipher))
   }
 
@@ -67,13 +62,4 @@ function missingCodec(cipher: Cipher, problem: string): RecordCodec {
 
 function missingCipher(cipher: Cipher, problem: string): HeadwaterError {
   return invalid(`\`streamCipher\` ${cipher} is not available: ${problem}`, 'streamCipher')
-}
-
-async function loadStreamCodec(): Promise<typeof import('./stream-codec.ts')> {
-  try {
-    return await trackExternalWork(import('./stream-codec.ts'))
-  } catch (cause) {
-    const message = 'the code of the ciphers could not be loaded'
-    throw new HeadwaterError('unavailable', message, { mayHaveEffects: false, cause })
-  }
 }

@@ -109,7 +109,7 @@ export class StreamBuilder {
       const head = fork
         ? await this.#copy(document, fork, key, deadline)
         : await this.#begin(document, deadline)
-      if (records !== undefined) await append(await table.detached(document, head), records, key)
+      if (records !== undefined) await append(table.detached(document, head), records, key)
       return source?.log.document.logId
     } finally {
       source?.release()
@@ -154,7 +154,7 @@ export class StreamBuilder {
             const { seqNum, timestamp } = first
             const start = { tail: { seqNum, timestamp }, fencingToken: '' }
             const head = await this.#begin(document, deadline, start)
-            log = await table.detached({ ...document, config: asIs }, head)
+            log = table.detached({ ...document, config: asIs }, head)
             next = seqNum
           }
           // Records in the middle of a stream may have expired before earlier ones, and a log has no gaps.

@@ -64,8 +64,7 @@ export interface StreamTableOptions extends Omit<StreamLogOptions, 'onDeleted'>,
   readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
   /** Whether a stream that can expire may have done so: its document is then loaded again. */
   readonly isOverdue: (log: StreamLog) => boolean
-  /** Returns the codec of a stream, before it enters the table. */
-  readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
+  readonly codecFor: (document: StreamDocument) => RecordCodec
   /** Creates a missing stream if the policy allows it. Undefined if it exists by now. */
   readonly create: (
     ref: StreamRef,
@@ -182,11 +181,10 @@ export class StreamTable {
   }
 
   /** Makes a log that nothing finds, for the stream that is being created with it. */
-  async detached(document: StreamDocument, head: Head): Promise<StreamLog> {
-    const codec = await this.#options.codecFor(document)
+  detached(document: StreamDocument, head: Head): StreamLog {
     const ignore = () => {}
     const options = { ...this.#logOptions, onDeleted: ignore, onTrim: ignore, onLost: ignore }
-    return new StreamLog(options, document, head, codec)
+    return new StreamLog(options, document, head, this.#options.codecFor(document))
   }
 
   all(): Iterable<StreamLog> {
@@ -264,30 +262,27 @@ export class StreamTable {
     purpose: Purpose,
     lookUp: Pick<LookUp, 'isStale'>,
   ): Promise<StreamLease | undefined> {
-    const { session, loadDocument, codecFor, create } = this.#options
+    const { session, loadDocument, create } = this.#options
     const document = await loadDocument(ref.basin, ref.stream)
     if (document !== undefined) {
-      const codec = await codecFor(document)
       const head = await session.head(document.logId)
       const isCurrent = head !== undefined && head.epoch === document.epoch && !lookUp.isStale
       const known = this.#byId.get(document.logId)
       if (!isCurrent || known?.isDeleted) return undefined
       known?.noteReadAt(document.readAt)
-      return (known ?? this.#add(document, head, codec)).lease()
+      return (known ?? this.#add(document, head)).lease()
     }
     this.#assertOpen(purpose)
     if (creation.never) throw streamNotFound(ref)
     lookUp.isStale = false
     const created = await create(ref, purpose, creation)
-    if (created === undefined) return undefined
-    const codec = await codecFor(created)
-    if (lookUp.isStale || this.#byId.has(created.logId)) return undefined
+    if (created === undefined || lookUp.isStale || this.#byId.has(created.logId)) return undefined
     // The log of a new stream is empty, so it is not read.
-    return this.#add(created, emptyHead(created.epoch, created.createdAt), codec).lease()
+    return this.#add(created, emptyHead(created.epoch, created.createdAt)).lease()
   }
 
-  #add(document: StreamDocument, head: Head, codec: RecordCodec): StreamLog {
-    const log = new StreamLog(this.#logOptions, document, head, codec)
+  #add(document: StreamDocument, head: Head): StreamLog {
+    const log = new StreamLog(this.#logOptions, document, head, this.#options.codecFor(document))
     this.#byName.set(streamKey(document.basin, document.name), log)
     this.#byId.set(document.logId, log)
     this.#makeRoom(log)

@@ -1,6 +1,4 @@
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
-// Preloads the code that engines load lazily, so that one turn of the virtual clock is enough.
-import '../../../src/engine/encryption/stream-codec.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import type { Basin, CipherSuite, HeadwaterError, OpenOptions, Stream } from '../../../src/index.ts'
 import type { EncryptionKeyInput } from '../../../src/model/encryption-key.ts'

@@ -8,25 +8,7 @@ const KEY = new Uint8Array(32).fill(7)
 /** What a page is told on each storage. */
 globalThis.run = async () => ({ memory: await use(memory()), indexeddb: await use(indexedDb('used')) })
 
-/** An engine on a database that stays, to be called from outside. */
-globalThis.openApp = async () => {
-  const hw = await open({ storage: indexedDb('kept') })
-  const stream = hw.basin('my-app').stream('chats/42')
-  await hw.ensureBasin('sealed', { streamCipher: 'aes-256-gcm' })
-  await hw.basin('sealed').ensureStream('diary')
-  const diary = hw.basin('sealed').stream('diary', { encryptionKey: KEY })
-  return {
-    append: (text) => stream.append(text).then(({ end }) => end.seqNum),
-    encrypt: (text) =>
-      diary.append(text).then(
-        ({ end }) => end.seqNum,
-        ({ code }) => code,
-      ),
-    close: () => hw.close(),
-  }
-}
-
-/** Uses something of each part that is loaded late. */
+/** Uses something of each part. */
 async function use(storage) {
   const hw = await open({ storage })
   const stream = hw.basin('my-app').stream('chats/42')
