@@ -35,8 +35,6 @@ export interface AppendPipelineOptions {
 
 /** A number as good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
-/** The most records that a follower gets as objects: they take more memory than their block. */
-const KEPT_MAX = 64
 
 /**
  * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
@@ -147,15 +145,7 @@ export class AppendPipeline implements AppendSink {
       writeState: next.writeState,
     }
     const blocks = blocksOf(entry, records, expiryOf(document.config.retentionPolicy, now))
-    const areKept = blocks.length === 1 && records.length <= KEPT_MAX && entry.encode === encodeRecords
-    const attempt: WriteAttempt = {
-      kind: 'writing',
-      start,
-      end,
-      blocks,
-      records: areKept ? records : undefined,
-      head,
-    }
+    const attempt: WriteAttempt = { kind: 'writing', start, end, blocks, head }
     entry.state = attempt
     this.#ahead = head
     this.#writing++

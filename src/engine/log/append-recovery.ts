@@ -101,8 +101,6 @@ export interface WriteAttempt {
   readonly end: StreamPosition
   /** One, or several of a large append. */
   readonly blocks: readonly StoredBlock[]
-  /** The records of the block, if they are few and not encrypted. */
-  readonly records: readonly SequencedRecord[] | undefined
   /** The head after the append. */
   readonly head: Head
 }

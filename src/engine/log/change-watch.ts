@@ -6,8 +6,6 @@ import type { StreamLog } from './stream-log.ts'
 /** How often followed logs are read when notifications may get lost, in milliseconds. */
 const POLL_MS_WITH_HINTS = 5_000
 const POLL_MS_WITHOUT = 1_000
-/** The time after which a failed sync is retried, in milliseconds. */
-const RETRY_MS = 1_000
 
 export interface ChangeWatchOptions {
   readonly clock: Clock
@@ -24,8 +22,8 @@ export interface ChangeWatchOptions {
 export class ChangeWatch {
   readonly #options: ChangeWatchOptions
   readonly #logs: () => Iterable<StreamLog>
+  /** The logs that could not be read. */
   readonly #failed = new Set<StreamLog>()
-  #cancelRetry: (() => void) | undefined
   #cancelPoll: (() => void) | undefined
   #isClosed = false
 
@@ -34,8 +32,9 @@ export class ChangeWatch {
     this.#logs = logs
   }
 
-  /** Reads what has changed in a log. Retries until it succeeds. */
+  /** Reads what has changed in a log. Repeats it until it succeeds. */
   sync(log: StreamLog): void {
+    if (this.#isClosed) return
     log.sync().then(
       () => this.#failed.delete(log),
       (error: unknown) => {
@@ -43,33 +42,30 @@ export class ChangeWatch {
         // No later attempt can succeed, and followers would wait for nothing.
         if (HeadwaterError.is(error) && error.code === 'storage_upgraded') return log.fail(error)
         this.#failed.add(log)
-        if (!this.#isClosed) this.#cancelRetry ??= this.#options.clock.schedule(RETRY_MS, () => this.#retry())
+        this.poll()
       },
     )
   }
 
-  /** Polls for as long as any log has followers. */
+  /** Reads logs at intervals: those with followers where notifications get lost, and those that failed. */
   poll(): void {
     const { clock, shared, notifications } = this.#options
-    if (!shared || notifications === 'reliable' || this.#cancelPoll !== undefined || this.#isClosed) return
+    const mayMissChanges = shared && notifications !== 'reliable'
+    const isNeeded = mayMissChanges || this.#failed.size > 0
+    if (!isNeeded || this.#cancelPoll !== undefined || this.#isClosed) return
     const delay = notifications === 'hint' ? POLL_MS_WITH_HINTS : POLL_MS_WITHOUT
     this.#cancelPoll = clock.schedule(delay, () => {
       this.#cancelPoll = undefined
-      const followed = [...this.#logs()].filter((log) => log.followers > 0)
-      for (const log of followed) this.sync(log)
-      if (followed.length > 0) this.poll()
+      const followed = [...this.#logs()].filter((log) => mayMissChanges && log.followers > 0)
+      const due = new Set([...this.#failed, ...followed])
+      for (const log of due) this.sync(log)
+      if (due.size > 0) this.poll()
     })
   }
 
   close(): void {
     this.#isClosed = true
     this.#cancelPoll?.()
-    this.#cancelRetry?.()
     this.#failed.clear()
-  }
-
-  #retry(): void {
-    this.#cancelRetry = undefined
-    for (const log of this.#failed) this.sync(log)
   }
 }

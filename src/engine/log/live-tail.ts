@@ -1,6 +1,5 @@
 import { streamTailOf } from '../../core/sequence.ts'
 import type { StreamTail } from '../../model/position.ts'
-import type { SequencedRecord } from '../../model/record.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 
@@ -15,15 +14,15 @@ export interface LiveBatch {
 
 /**
  * Returns a live batch with the tail that the append left (docs/protocol.md "Session batches"). `head` is
- * that of this append, or of a later one. `records` are those of the block, if they are known.
+ * that of this append, or of a later one.
  */
-export function liveBatch(block: StoredBlock, head: Head, records?: readonly SequencedRecord[]): LiveBatch {
+export function liveBatch(block: StoredBlock, head: Head): LiveBatch {
   const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
   const isLast = head.tail.seqNum === endSeqNum
   const lastTail = head.writeState === undefined ? head.tail : streamTailOf(head)
   const tail: StreamTail = isLast ? lastTail : { seqNum: endSeqNum, timestamp: lastTimestamp }
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
-  const batch = new ReadBatch(new RecordBatch(records, [block.data]), summary, tail)
+  const batch = new ReadBatch(new RecordBatch(undefined, [block.data]), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }
 }
 

@@ -219,13 +219,13 @@ export class StreamLog implements AppendTarget {
     this.#live.wake()
   }
 
-  onDurable({ blocks, records, head }: WriteAttempt): void {
+  onDurable({ blocks, head }: WriteAttempt): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
     const [{ meteredBytes, endSeqNum, firstSeqNum }] = blocks as readonly [StoredBlock]
     this.recordBytes = meteredBytes / (endSeqNum - firstSeqNum)
     if (this.followers > 0) {
-      for (const block of blocks) this.#live.publish(liveBatch(block, head, records))
+      for (const block of blocks) this.#live.publish(liveBatch(block, head))
     }
     if (trimmed) this.#options.onTrim()
   }
