@@ -17,32 +17,30 @@ export async function acquireSession(storage: Storage, context: StorageContext):
   }
 }
 
-/** The methods that reject with failures of the storage. */
-const FALLIBLE = [
-  'get',
-  'list',
-  'commit',
-  'head',
-  'read',
-  'reclaim',
-  'measure',
-  'check',
-  'now',
-  'close',
-] as const
-/** `append` rejects too: its only caller, the pipeline, maps errors. One promise less for every append. */
-const OTHERS = ['append', 'isFull', 'isExclusive', 'clockOffsetMs', 'electForBackgroundWork'] as const
-
-type Call = (...args: readonly unknown[]) => Promise<unknown>
-
 function mapStorageErrors(session: StorageSession): StorageSession {
-  const mapped: Record<string, unknown> = {}
-  for (const name of FALLIBLE) {
-    const call = session[name]?.bind(session) as Call | undefined
-    mapped[name] = call && ((...args: readonly unknown[]) => call(...args).catch(throwMapped))
+  type Call<Args extends unknown[], Result> = (...args: Args) => Promise<Result>
+  const mapped = <Args extends unknown[], Result>(call: Call<Args, Result>): Call<Args, Result> => {
+    return (...args) => call.apply(session, args).catch(throwMapped)
   }
-  for (const name of OTHERS) mapped[name] = session[name]?.bind(session)
-  return mapped as unknown as StorageSession
+  const { now, check, isFull, isExclusive, clockOffsetMs, electForBackgroundWork } = session
+  return {
+    get: mapped(session.get),
+    list: mapped(session.list),
+    commit: mapped(session.commit),
+    // Its only caller, the pipeline, maps errors: one promise less for every append.
+    append: session.append.bind(session),
+    head: mapped(session.head),
+    read: mapped(session.read),
+    reclaim: mapped(session.reclaim),
+    measure: mapped(session.measure),
+    close: mapped(session.close),
+    ...(now && { now: mapped(now) }),
+    ...(check && { check: mapped(check) }),
+    ...(isFull && { isFull: isFull.bind(session) }),
+    ...(isExclusive && { isExclusive: isExclusive.bind(session) }),
+    ...(clockOffsetMs && { clockOffsetMs: clockOffsetMs.bind(session) }),
+    ...(electForBackgroundWork && { electForBackgroundWork: electForBackgroundWork.bind(session) }),
+  }
 }
 
 function throwMapped(failure: unknown): never {

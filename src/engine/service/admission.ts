@@ -108,15 +108,6 @@ export class AppendReservation {
     this.#bytes = bytes
   }
 
-  /**
-   * Puts the bytes in flight if there is room and nothing waits, or if they are in flight. Returns whether
-   * they are.
-   */
-  tryStart(): boolean {
-    if (this.#state === 'reserved' && this.#inFlight.tryAcquire(this.#bytes)) this.#state = 'in flight'
-    return this.#state === 'in flight'
-  }
-
   /** Calls `run` when the bytes are in flight: now, or after appends that came earlier have settled. */
   start(run: () => void): void {
     if (this.#state === 'in flight') {

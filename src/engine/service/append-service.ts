@@ -111,14 +111,10 @@ class PendingAppend implements AppendListener {
   appendTo(log: StreamLog): void {
     this.#log = log
     this.#askedAt = this.#context.clock.now()
-    if (this.#call.reservation.tryStart()) {
-      this.#send(this.#askedAt)
-      return
-    }
-    // An append that waits is not in the log yet, so a lease keeps the log in the cache.
+    // An append that waits is not in the log yet, so a lease keeps the log in the table.
     const { release } = log.lease()
     this.#call.reservation.start(() => {
-      this.#send(this.#context.clock.now())
+      this.#send()
       release()
     })
   }
@@ -154,9 +150,9 @@ class PendingAppend implements AppendListener {
     else this.#fail((isGone(error) && this.#log.loss) || error)
   }
 
-  #send(startedAt: number): void {
+  #send(): void {
     const { target, batch, group, started } = this.#call
-    this.#startedAt = startedAt
+    this.#startedAt = this.#context.clock.now()
     started?.()
     try {
       assertIsTarget(target, this.#log.document.logId)

@@ -1,11 +1,5 @@
 import type { Expiry } from '../../core/lifetime.ts'
-import {
-  afterLocating,
-  planRead,
-  type ReadKind,
-  type ReadPlan,
-  type ReadPolicy,
-} from '../../core/read-plan.ts'
+import { afterLocating, planRead, type ReadKind, type ReadPolicy } from '../../core/read-plan.ts'
 import { streamTailOf } from '../../core/sequence.ts'
 import type { StreamMetadata } from '../../model/creation.ts'
 import { HeadwaterError } from '../../model/errors.ts'
@@ -18,8 +12,7 @@ import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { closedError } from '../errors.ts'
 import { ReadCursor } from '../log/follow.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
-import type { RecordReader } from '../log/record-codec.ts'
-import type { StreamLease, StreamLog } from '../log/stream-log.ts'
+import type { StreamLog } from '../log/stream-log.ts'
 import type { StreamTable, StreamTarget } from '../streams/table.ts'
 import type { Admission } from './admission.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -29,7 +22,7 @@ export interface OpenReadOptions extends ReadPolicy {
   readonly heartbeats?: boolean | 'first' | undefined
   /** Ends the session with its reason. */
   readonly ending?: SharedSignal | undefined
-  /** Called when a session that was opened is over. */
+  /** Called when the session is over. */
   readonly onEnd?: (() => void) | undefined
 }
 
@@ -97,17 +90,15 @@ export class ReadService {
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
     const { usage } = this.#context
-    const opening = this.#openCursor(target, query, 'unary', policy)
-    const closeLate = (late: unknown) => void (late instanceof ReadCursor && late.close())
-    const opened = await (signal === undefined ? opening : unlessAborted(signal, opening, closeLate))
     const { basin } = target.ref
-    if (!(opened instanceof ReadCursor)) {
+    const opening = this.#openCursor(target, query, 'unary', policy)
+    const cursor = await unlessAborted(signal, opening, (late) => late instanceof ReadCursor && late.close())
+    if (!(cursor instanceof ReadCursor)) {
       usage.unaryRead(basin)
       const empty = mergeBatches([])
       // Published clients of the hosted service get no tail here.
-      return policy.allowsEmpty === 'always' ? empty.withTail(opened) : empty
+      return policy.allowsEmpty === 'always' ? empty.withTail(cursor) : empty
     }
-    const cursor = opened
     const ignoreSignal = signal && onAbort(signal, () => cursor.close())
     try {
       const batches: ReadBatch[] = []
@@ -155,81 +146,51 @@ export class ReadService {
     target: StreamTarget,
     query: ReadQuery,
     kind: ReadKind,
-    options: OpenReadOptions,
+    { heartbeats = false, ending, onEnd, ...policy }: OpenReadOptions,
   ): Promise<ReadCursor | StreamTail> {
     assertReadQuery(query)
-    const endSession = this.#context.admission.openSession()
-    let lease: StreamLease | undefined
-    const release = () => {
-      lease?.release()
-      endSession()
+    const { table, admission, readBudget, usage, deadlines, clock, random, trimGraceMs, closing } =
+      this.#context
+    const { basin } = target.ref
+    const ends: (() => void)[] = [admission.openSession()]
+    const end = () => {
+      for (const endOne of ends.splice(0)) endOne()
     }
     try {
-      lease = await this.#context.table.lease(target, 'read')
-      const { log } = lease
-      this.#context.deadlines.noteRead(log)
+      const { log, release } = await table.lease(target, 'read')
+      ends.push(release)
+      deadlines.noteRead(log)
       const reader = log.codec.reader(target.key)
-      const { clock, trimGraceMs } = this.#context
-      const outcome = planRead(query, kind, log.head, options, clock.now() - trimGraceMs)
+      const tail = streamTailOf(log.head)
+      const outcome = planRead(query, kind, log.head, policy, clock.now() - trimGraceMs)
+      if (outcome.kind === 'unsatisfiable') throw unsatisfiable(tail)
       if (outcome.kind === 'empty') {
-        if (kind === 'session') this.#context.usage.streamingRead(target.ref.basin)()
-        release()
-        return streamTailOf(log.head)
+        if (kind === 'session') usage.streamingRead(basin)()
+        end()
+        return tail
       }
-      if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-      return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  async #locate(
-    { log, release }: StreamLease,
-    reader: RecordReader,
-    kind: ReadKind,
-    plan: ReadPlan,
-    { heartbeats = false, ending, onEnd, allowsEmpty }: OpenReadOptions,
-  ): Promise<ReadCursor | StreamTail> {
-    const { readBudget, usage, clock, random, closing } = this.#context
-    const tail = streamTailOf(log.head)
-    let ignoreEnding: (() => void) | undefined
-    let endUsage: (() => void) | undefined
-    const onClose = () => {
-      this.#open.delete(cursor)
-      ignoreEnding?.()
-      endUsage?.()
-      release()
-      onEnd?.()
-    }
-    const { basin } = log.document
-    const cursor: ReadCursor = new ReadCursor(log, plan, {
-      reader,
-      budget: readBudget,
-      clock,
-      random,
-      heartbeats,
       // A unary read has delivered nothing until it succeeds as a whole.
-      meter: kind === 'session' ? usage : undefined,
-      onClose,
-    })
-    this.#open.add(cursor)
-    ignoreEnding = ending && onAbort(ending, () => cursor.fail(ending.reason))
-    // `close` may have run before the cursor was added.
-    if (closing.aborted) cursor.fail(closedError())
-    try {
+      const meter = kind === 'session' ? usage : undefined
+      const options = { reader, budget: readBudget, clock, random, heartbeats, meter, onClose: end }
+      const cursor = new ReadCursor(log, outcome.plan, options)
+      this.#open.add(cursor)
+      ends.push(
+        () => this.#open.delete(cursor),
+        () => cursor.close(),
+      )
+      if (onEnd !== undefined) ends.push(onEnd)
+      if (ending !== undefined) ends.push(onAbort(ending, () => cursor.fail(ending.reason)))
+      // `close` may have run before the cursor was added.
+      if (closing.aborted) cursor.fail(closedError())
       const hasRecord = await cursor.locate()
-      if (closing.aborted) throw closedError()
-      // Ended meanwhile: the first `next` reports how.
-      if (hasRecord === undefined) return cursor
-      const outcome = afterLocating(plan, hasRecord, { allowsEmpty })
-      if (outcome === 'unsatisfiable') throw unsatisfiable(tail)
-      if (kind === 'session' && this.#open.has(cursor)) endUsage = usage.streamingRead(basin)
-      if (outcome === 'read') return cursor
-      cursor.close()
+      const located = afterLocating(outcome.plan, hasRecord === true, policy)
+      if (located === 'unsatisfiable') throw unsatisfiable(tail)
+      if (kind === 'session') ends.push(usage.streamingRead(basin))
+      if (located === 'read') return cursor
+      end()
       return tail
     } catch (error) {
-      cursor.close()
+      end()
       throw error
     }
   }
