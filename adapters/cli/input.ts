@@ -1,4 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
+import { fstatSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { HeadwaterError } from '../../src/index.ts'
 import { appendRecord, type RecordInput } from '../../src/model/append-input.ts'
@@ -9,7 +11,7 @@ import type { DataFormat } from '../../src/wire/headers.ts'
 import { timeText } from '../../src/wire/json.ts'
 import { decodeAppendJson } from '../../src/wire/json-records.ts'
 import { type CliContext, delay } from './context.ts'
-import { CliError, printable } from './errors.ts'
+import { CliError, printable, quotePath, redact } from './errors.ts'
 import { compileFormat, type Fields } from './record-format.ts'
 
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
@@ -77,14 +79,50 @@ export async function* lineBatches(input: Readable, options: LineOptions): Async
   if (input.readableEnded) yield* batchesOf(recordsOf(Buffer.concat(open)))
 }
 
-async function* chunksOf(input: Readable): AsyncGenerator<Buffer> {
+/** Yields the chunks of an input until it ends or is destroyed. Rejects with the error that destroyed it. */
+export async function* chunksOf(input: Readable): AsyncGenerator<Buffer> {
   try {
     yield* input
   } catch (error) {
+    const { code, message, syscall } = error as NodeJS.ErrnoException
+    if (code === 'ERR_STREAM_PREMATURE_CLOSE') return
+    throw syscall === undefined ? error : new CliError(1, `cannot read the input: ${printable(message)}`)
+  }
+}
+
+export interface Input {
+  readonly stream: Readable
+  /** The size of a file in bytes. */
+  readonly size: number | undefined
+  readonly isTerminal: boolean
+}
+
+/** Reads of a file are as large as a batch. */
+const FILE_CHUNK_BYTES = 1024 * 1024
+
+/** Opens a file, or standard input if there is no path. Rejects with {@link CliError}. */
+export async function openInput(
+  path: string | undefined,
+  { input }: Pick<CliContext, 'input'>,
+): Promise<Input> {
+  if (path === undefined) {
+    const stream = input()
+    const stats = stream.fd === undefined || stream.isTTY ? undefined : fstatSync(stream.fd)
+    return { stream, size: stats?.isFile() ? stats.size : undefined, isTerminal: stream.isTTY ?? false }
+  }
+  let file: FileHandle | undefined
+  try {
+    file = await open(path, 'r')
+    const stats = await file.stat()
+    if (stats.isDirectory()) throw new CliError(1, `${quotePath(path)} is a directory`)
+    const stream = file.createReadStream({ highWaterMark: FILE_CHUNK_BYTES })
+    return { stream, size: stats.isFile() ? stats.size : undefined, isTerminal: false }
+  } catch (error) {
+    await file?.close()
     const { code, message } = error as NodeJS.ErrnoException
-    if (code !== 'ERR_STREAM_PREMATURE_CLOSE') {
-      throw new CliError(1, `cannot read the input: ${printable(message)}`)
-    }
+    if (error instanceof CliError) throw error
+    if (code === 'ENOENT') throw new CliError(1, `file ${quotePath(path)} does not exist`)
+    throw new CliError(1, `cannot read ${quotePath(path)}: ${redact(message, path)}`)
   }
 }
 

@@ -1,62 +1,27 @@
-import { fstatSync, fsync, type Stats, write } from 'node:fs'
-import { promisify } from 'node:util'
+import { createWriteStream, fstatSync } from 'node:fs'
 import { SingleBar } from 'cli-progress'
-import type { ByteSink } from '../transfer/index.ts'
-import { TransferError } from '../transfer/transfer-error.ts'
 import type { CliContext } from './context.ts'
-import { isBrokenPipe, printable } from './errors.ts'
+import { CliError, isBrokenPipe, printable } from './errors.ts'
 
 /**
- * Returns standard output as a sink that waits for each write. A write rejects with `EPIPE` when the reader
- * of a pipe is gone. Files and devices are written through their descriptor: a Node stream ignores partial
- * writes to a full disk. `close` syncs a file.
+ * Returns a function that writes to standard output and waits for it. It rejects with `EPIPE` when the reader
+ * of a pipe is gone.
  */
-export function standardOutput(stream: ReturnType<CliContext['output']>): ByteSink {
-  const stats = stream.fd === undefined || stream.isTTY ? undefined : fstatSync(stream.fd)
+export function standardOutput(
+  output: ReturnType<CliContext['output']>,
+): (bytes: Uint8Array) => Promise<void> {
+  const stats = output.fd === undefined || output.isTTY ? undefined : fstatSync(output.fd)
   const isStream = stats === undefined || stats.isFIFO() || stats.isSocket()
-  return isStream ? streamSink(stream) : descriptorSink(stream.fd!, stats)
-}
-
-/** Writes to a pipe, a socket or a terminal. */
-function streamSink(stream: NodeJS.WritableStream): ByteSink {
+  // For a file, the standard output of Node ignores what a full disk did not take.
+  const stream: NodeJS.WritableStream = isStream
+    ? output
+    : createWriteStream('', { fd: output.fd, autoClose: false })
   // A failed write rejects its own promise; without a listener the event would end the process.
-  const ignore = () => {}
-  stream.on('error', ignore)
-  return {
-    write: (bytes) =>
-      explained(
-        new Promise((resolve, reject) => {
-          stream.write(bytes, (error) => (error ? reject(error) : resolve()))
-        }),
-      ),
-    close: async () => void stream.off('error', ignore),
-  }
-}
-
-const writeSome = promisify(write)
-const sync = promisify(fsync)
-
-/** Writes to a file or a device at its current position, so that `>>` appends. Leaves the descriptor open. */
-function descriptorSink(fd: number, stats: Stats): ByteSink {
-  return {
-    async write(bytes) {
-      for (let written = 0; written < bytes.length; ) {
-        const writing = writeSome(fd, bytes, written, bytes.length - written, null)
-        written += (await explained(writing)).bytesWritten
-      }
-    },
-    async close() {
-      if (stats.isFile()) await explained(sync(fd))
-    },
-  }
-}
-
-async function explained<Value>(call: Promise<Value>): Promise<Value> {
-  try {
-    return await call
-  } catch (cause) {
-    if (isBrokenPipe(cause)) throw cause
-    throw new TransferError(`cannot write to standard output: ${(cause as Error).message}`, { cause })
+  stream.on('error', () => {})
+  return async (bytes) => {
+    const error = await new Promise<Error | null | undefined>((done) => void stream.write(bytes, done))
+    if (isBrokenPipe(error)) throw error
+    if (error) throw new CliError(1, `cannot write to standard output: ${error.message}`)
   }
 }
 

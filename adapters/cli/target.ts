@@ -160,7 +160,8 @@ export async function withTarget<Result>(
     if (isOfEngine && signal.aborted) throw signal.reason
     const reported = isOfEngine && server !== undefined ? new CliError(1, server.describe(error)) : error
     if (target.kind === 'service') {
-      if ((error as { code?: unknown }).code === 'authn') context.printError(tokenHint(target))
+      const { code } = (isOfEngine ? error : ((error as Error).cause ?? {})) as { readonly code?: unknown }
+      if (code === 'authn') context.printError(tokenHint(target))
       if (server?.isRefused && target.url === DEFAULT_URL) {
         context.printError('Start a server with `headwater serve`, or open a directory with `--storage`')
       }

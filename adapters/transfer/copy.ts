@@ -1,27 +1,21 @@
-import type { Headwater } from '../../src/api/headwater.ts'
 import type { Clock } from '../../src/index.ts'
+import { exportEntries } from './export-entries.ts'
 import type { ExportCounts } from './export-entry.ts'
-import { exportLines } from './export-lines.ts'
-import { importLines } from './import-lines.ts'
-import { linesOf } from './lines.ts'
-import type { TransferFilter } from './name-filter.ts'
-import { Service, type ServiceOptions, type StreamPath } from './service.ts'
+import { importEntries } from './import-entries.ts'
+import type { ImportOptions } from './import-stream.ts'
+import type { Service, StreamPath } from './service.ts'
 
 /** How long to wait between two passes of a copy that follows, in milliseconds. */
 const FOLLOW_MS = 1_000
 
-interface CopyOptions {
-  readonly filter: TransferFilter
+interface CopyOptions extends Pick<ImportOptions, 'filter' | 'resume' | 'renumber' | 'onWarning'> {
   readonly clock: Clock
-  /** Continues streams that the target has already. */
-  readonly resume: boolean
   /** Repeats the copy until the signal, and then once more. Without it, the copy is made once. */
   readonly until?: AbortSignal | undefined
-  /** Called after each chunk, with all records so far and the stream that they belong to. */
+  /** Called after each batch, with all records so far and the stream that they belong to. */
   readonly onProgress?: ((records: number, stream: string | undefined) => void) | undefined
   /** Called when a pass has found nothing new. */
   readonly onCaughtUp?: (() => void) | undefined
-  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /**
@@ -30,70 +24,43 @@ interface CopyOptions {
  *
  * @throws TransferError
  */
-export async function copy(source: CopySource, target: Service, options: CopyOptions): Promise<ExportCounts> {
-  const { filter, clock, until, onProgress, onCaughtUp, onWarning } = options
+export async function copy(source: Service, target: Service, options: CopyOptions): Promise<ExportCounts> {
+  const { filter, renumber, clock, until, onProgress, onCaughtUp, onWarning } = options
   let records = 0
-  let resume = options.resume
+  let { resume } = options
+  // A copy that is continued is not read again, except for its last record, which is compared.
+  const startOf = async (stream: StreamPath) => {
+    const copied = renumber ? undefined : await target.findStream(stream)
+    const tail = copied && (await target.tail(copied))
+    return Math.max(0, (tail?.seqNum ?? 0) - 1)
+  }
   for (;;) {
     const isLast = until === undefined || until.aborted
-    const compared = source.compared
-    const counts = await importLines(linesOf(bytesOf(source, filter, clock.now())), target, {
+    const now = clock.now()
+    const counts = await importEntries(exportEntries(source, { filter, now, startOf }), target, {
       filter,
       resume,
+      renumber,
+      now,
       onProgress: (pass, stream) => onProgress?.(records + pass.records, stream),
-      ...(onWarning && { onWarning }),
+      onWarning,
     })
-    const added = counts.records - (source.compared - compared)
-    records += added
+    records += counts.records
     if (isLast) return { ...counts, records }
-    if (added === 0) onCaughtUp?.()
+    if (counts.records === 0) onCaughtUp?.()
     resume = true
     await delay(clock, until)
   }
 }
 
-async function* bytesOf(source: Service, filter: TransferFilter, now: number): AsyncGenerator<Uint8Array> {
-  for await (const { bytes } of exportLines(source, filter, now)) yield bytes
-}
-
 function delay(clock: Clock, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const end = () => {
       cancel()
       signal.removeEventListener('abort', end)
       resolve()
     }
-    const cancel = clock.schedule(FOLLOW_MS, end)
+    const cancel = clock.schedule(signal.aborted ? 0 : FOLLOW_MS, end)
     signal.addEventListener('abort', end)
   })
-}
-
-/**
- * The source of a copy. Reads a stream from the last record that the target has, so that a copy that is
- * repeated transfers only what is new. The last record itself is compared.
- */
-export class CopySource extends Service {
-  /** How many records the target had already. */
-  compared = 0
-  readonly #target: Service
-
-  constructor(hw: Headwater, options: ServiceOptions, target: Service) {
-    super(hw, options)
-    this.#target = target
-  }
-
-  override async read(...[stream, seqNum, count]: Parameters<Service['read']>): ReturnType<Service['read']> {
-    if (seqNum > 0) return super.read(stream, seqNum, count)
-    const last = (await this.#tailOfCopy(stream)) - 1
-    const read = await super.read(stream, Math.max(last, 0), count)
-    if ('records' in read && read.records[0]?.seqNum === last) this.compared++
-    return read
-  }
-
-  async #tailOfCopy(stream: StreamPath): Promise<number> {
-    // Reading the tail of a missing stream could create it.
-    const copy = await this.#target.findStream(stream)
-    return copy === undefined ? 0 : ((await this.#target.tail(copy))?.seqNum ?? 0)
-  }
 }

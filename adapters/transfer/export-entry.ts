@@ -6,77 +6,71 @@ import {
   assertBasinConfig,
   assertStreamConfig,
   type BasinConfig,
-  type Cipher,
   type StreamConfig,
 } from '../../src/model/config.ts'
 import { assertStreamCreation, type StreamExpiry, type StreamMetadata } from '../../src/model/creation.ts'
-import { assertValid, invalid } from '../../src/model/errors.ts'
+import { invalid } from '../../src/model/errors.ts'
+import type { StreamInfo } from '../../src/model/info.ts'
 import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
-import { assertInteger } from '../../src/model/validation.ts'
+import { sequencedRecord } from '../../src/model/record.ts'
 import {
   arrayOf,
-  booleanOf,
-  integerOf,
   type JsonObject,
-  nullable,
+  nameOf,
+  objectForm,
   objectOf,
   optional,
   type Reader,
   readJson,
   required,
+  safeIntegerOf,
   stringOf,
-  timeOf,
-  timeText,
+  TIME,
+  type TwoWay,
 } from '../../src/wire/json.ts'
-import {
-  BASIN_CONFIG_INPUT,
-  basinConfigJson,
-  cipherOf,
-  STREAM_CONFIG_INPUT,
-  streamConfigJson,
-} from '../../src/wire/json-config.ts'
-import { positionJson } from '../../src/wire/json-records.ts'
+import { BASIN_CONFIG_INPUT, cipherOf, STREAM_CONFIG_INPUT } from '../../src/wire/json-config.ts'
+import { positionOf } from '../../src/wire/json-records.ts'
+import type { StreamPath } from './service.ts'
 
 /** The version of the format that this program reads and writes. */
 const EXPORT_VERSION = 1
 
-/** A record has at most 1 MiB, and JSON escapes a control character with six bytes. */
-export const LINE_BYTES_MAX = 8 * 1024 * 1024
-
 /** A line of an export (docs/export-format.md "Lines"). */
 export type ExportEntry =
-  | ExportHeader
-  | { readonly kind: 'basin'; readonly name: string; readonly config: BasinConfig }
+  | (ExportHeader & { readonly kind: 'header' })
+  | (ExportedBasin & { readonly kind: 'basin' })
   | { readonly kind: 'stream'; readonly stream: ExportedStream }
   | { readonly kind: 'record'; readonly record: SequencedRecord }
-  | { readonly kind: 'stream-end'; readonly name: string; readonly records: number }
+  | (StreamEnd & { readonly kind: 'stream-end' })
   | { readonly kind: 'end'; readonly counts: ExportCounts }
 
 export interface ExportHeader {
-  readonly kind: 'header'
-  /** RFC 3339. */
-  readonly exportedAt: string
+  readonly exportedAt: Date
   /** `*`, `NAME` or `PREFIX*`. */
   readonly basins: string
   readonly streams: string
 }
 
-export interface ExportedStream {
-  readonly basin: string
+interface ExportedBasin {
   readonly name: string
+  readonly config: BasinConfig
+}
+
+export interface ExportedStream extends StreamPath, Pick<StreamInfo, 'cipher' | 'metadata' | 'expiry'> {
   readonly config: StreamConfig
-  readonly cipher: Cipher | null
-  /** RFC 3339. Distinguishes the stream from a later one with the same name. Undefined: unknown. */
-  readonly createdAt: string | undefined
-  /** Undefined: none, or unknown. */
-  readonly metadata?: StreamMetadata | undefined
-  readonly expiry?: StreamExpiry | undefined
+  /** Distinguishes the stream from a later one with the same name. */
+  readonly createdAt?: Date | undefined
   /** The sequence number of the first record that existed, of the tail if none did. */
   readonly start: number
   /** The tail when the export of the stream began. Later records are not part of it. */
   readonly tail: StreamTail
-  /** Empty without a fence. Undefined: unknown. */
-  readonly fencingToken: string | undefined
+  /** The fencing token, unless a record sets another one. Empty without one. Undefined: unknown. */
+  readonly fencingToken?: string | undefined
+}
+
+export interface StreamEnd {
+  readonly name: string
+  readonly records: number
 }
 
 export interface ExportCounts {
@@ -85,9 +79,78 @@ export interface ExportCounts {
   readonly records: number
 }
 
-/** How lines of records and streams begin. */
-export const RECORD_PREFIX = '{"seq_num":'
-export const STREAM_PREFIX = '{"stream":'
+const COUNT = { form: safeIntegerOf, required: true }
+const TEXT = { form: stringOf, required: true }
+const ANY = { form: stringOf, absent: '*' }
+
+const HEADER = objectForm<ExportHeader & { readonly version: number }>({
+  version: { form: versionOf, name: 'headwater_export', required: true },
+  exportedAt: { form: TIME, required: true },
+  basins: ANY,
+  streams: ANY,
+})
+
+const BASIN_CONFIG: TwoWay<BasinConfig> = {
+  read(value, name) {
+    const config = BASIN_CONFIG_INPUT.read(value, name)
+    assertBasinConfig(config)
+    return basinConfig(config)
+  },
+  write: (config) => BASIN_CONFIG_INPUT.write(config, undefined),
+}
+
+const BASIN = objectForm<ExportedBasin>({
+  name: { form: nameOf(basinNameProblem), name: 'basin', required: true },
+  config: { form: BASIN_CONFIG, required: true },
+})
+
+const STREAM_CONFIG: TwoWay<StreamConfig> = {
+  read(value, name) {
+    const config = STREAM_CONFIG_INPUT.read(value, name)
+    assertStreamConfig(config)
+    return mergeStreamConfig(config, {})
+  },
+  write: (config) => STREAM_CONFIG_INPUT.write(config, undefined),
+}
+
+const metadataOf: Reader<StreamMetadata> = (value, name) => {
+  const members = Object.entries(objectOf(value, name))
+  return Object.fromEntries(members.map(([key, text]) => [key, stringOf(text, name)]))
+}
+
+/** Exactly one of the members, which `assertStreamCreation` checks. */
+const EXPIRY = objectForm<{ at?: Date; idleSeconds?: number }>({ at: TIME, idleSeconds: safeIntegerOf })
+
+const TAIL: TwoWay<StreamTail> = {
+  read: positionOf,
+  write: ({ seqNum, timestamp, closed }) => ({ seq_num: seqNum, timestamp, closed }),
+}
+
+const STREAM = objectForm<ExportedStream>({
+  name: { form: nameOf(streamNameProblem), name: 'stream', required: true },
+  basin: TEXT,
+  config: { form: STREAM_CONFIG, required: true },
+  cipher: { form: cipherOf, absent: null },
+  createdAt: TIME,
+  metadata: metadataOf,
+  expiry: EXPIRY as TwoWay<StreamExpiry>,
+  start: COUNT,
+  tail: { form: TAIL, required: true },
+  fencingToken: nameOf(fencingTokenProblem),
+})
+
+const STREAM_END = objectForm<StreamEnd>({
+  name: { form: stringOf, name: 'stream_end', required: true },
+  records: COUNT,
+})
+
+const END = objectForm<{ readonly counts: ExportCounts }>({
+  counts: {
+    form: objectForm<ExportCounts>({ basins: COUNT, streams: COUNT, records: COUNT }),
+    name: 'export_end',
+    required: true,
+  },
+})
 
 /**
  * Encodes a line without its line break. The order of members is part of the format: the first one names the
@@ -95,62 +158,19 @@ export const STREAM_PREFIX = '{"stream":'
  */
 export function encodeEntry(entry: ExportEntry): string {
   switch (entry.kind) {
-    case 'header': {
-      const { exportedAt, basins, streams } = entry
-      return JSON.stringify({ headwater_export: EXPORT_VERSION, exported_at: exportedAt, basins, streams })
-    }
+    case 'header':
+      return HEADER.requestText({ version: EXPORT_VERSION, ...entry })
     case 'basin':
-      return `{"basin":${JSON.stringify(entry.name)},"config":${basinConfigJson(entry.config)}}`
-    case 'stream': {
-      const { name, basin, config, cipher, createdAt, metadata, expiry, start, tail, fencingToken } =
-        entry.stream
-      const names = `{"stream":${JSON.stringify(name)},"basin":${JSON.stringify(basin)}`
-      const state = `"start":${start},"tail":${positionJson(tail)},"fencing_token":${JSON.stringify(fencingToken ?? null)}}`
-      const kind = `"cipher":${JSON.stringify(cipher)},"created_at":${JSON.stringify(createdAt ?? null)}`
-      const lasting = JSON.stringify({ metadata, expiry: expiry && expiryJson(expiry) }).slice(1, -1)
-      return `${names},"config":${streamConfigJson(config)},${kind},${lasting && `${lasting},`}${state}`
-    }
+      return BASIN.requestText(entry)
+    case 'stream':
+      return STREAM.requestText(entry.stream)
     case 'record':
-      return encodeRecord(entry.record)
+      return JSON.stringify(recordJson(entry.record))
     case 'stream-end':
-      return JSON.stringify({ stream_end: entry.name, records: entry.records })
-    case 'end': {
-      const { basins, streams, records } = entry.counts
-      return JSON.stringify({ export_end: { basins, streams, records } })
-    }
+      return STREAM_END.requestText(entry)
+    case 'end':
+      return END.requestText(entry)
   }
-}
-
-function expiryJson(expiry: StreamExpiry): object {
-  return 'at' in expiry ? { at: timeText(expiry.at) } : { idle_seconds: expiry.idleSeconds }
-}
-
-function encodeRecord({ seqNum, timestamp, headers, body }: SequencedRecord): string {
-  const position = `{"seq_num":${seqNum},"timestamp":${timestamp}`
-  const text = textOf(body)
-  const bodyMember =
-    text === undefined ? `"body_base64":"${encodeBase64(body)}"` : `"body":${JSON.stringify(text)}`
-  return `${position}${headers.length === 0 ? '' : `,${headersMember(headers)}`},${bodyMember}}`
-}
-
-/** Encodes headers as text if all of them are text. */
-function headersMember(headers: readonly Header[]): string {
-  const texts: string[] = []
-  for (const header of headers) {
-    for (const bytes of header) {
-      const text = textOf(bytes)
-      if (text === undefined) return `"headers_base64":${pairs(headers.flat().map(encodeBase64))}`
-      texts.push(text)
-    }
-  }
-  return `"headers":${pairs(texts)}`
-}
-
-function pairs(flat: readonly string[]): string {
-  const items: string[] = []
-  for (let i = 0; i < flat.length; i += 2)
-    items.push(`[${JSON.stringify(flat[i])},${JSON.stringify(flat[i + 1])}]`)
-  return `[${items.join(',')}]`
 }
 
 /**
@@ -161,59 +181,71 @@ function pairs(flat: readonly string[]): string {
 export function decodeEntry(line: Uint8Array): ExportEntry {
   const object = objectOf(readJson(line), 'line')
   switch (Object.keys(object)[0]) {
+    case 'headwater_export': {
+      const { version: _, ...header } = HEADER.of(object)
+      return { kind: 'header', ...header }
+    }
+    case 'basin':
+      return { kind: 'basin', ...BASIN.of(object) }
+    case 'stream': {
+      const stream = STREAM.of(object)
+      const { metadata, expiry, start, tail } = stream
+      assertStreamCreation({ metadata, expiry })
+      if (start > tail.seqNum) throw invalid('`start` must not exceed the tail', 'start')
+      return { kind: 'stream', stream }
+    }
     case 'seq_num':
       return { kind: 'record', record: recordOf(object) }
-    case 'stream':
-      return { kind: 'stream', stream: streamOf(object) }
     case 'stream_end':
-      return {
-        kind: 'stream-end',
-        name: required(object, 'stream_end', stringOf),
-        records: required(object, 'records', count),
-      }
-    case 'basin': {
-      const name = required(object, 'basin', stringOf)
-      assertValid(basinNameProblem(name), 'basin')
-      const config = BASIN_CONFIG_INPUT.read(required(object, 'config', objectOf), 'config')
-      assertBasinConfig(config)
-      return { kind: 'basin', name, config: basinConfig(config) }
-    }
+      return { kind: 'stream-end', ...STREAM_END.of(object) }
     case 'export_end':
-      return { kind: 'end', counts: required(object, 'export_end', countsOf) }
-    case 'headwater_export': {
-      const version = required(object, 'headwater_export', integerOf)
-      if (version !== EXPORT_VERSION) {
-        throw invalid(`the format has version ${version}; this program reads version ${EXPORT_VERSION}`)
-      }
-      return {
-        kind: 'header',
-        exportedAt: required(object, 'exported_at', stringOf),
-        basins: optional(object, 'basins', stringOf) ?? '*',
-        streams: optional(object, 'streams', stringOf) ?? '*',
-      }
-    }
+      return { kind: 'end', ...END.of(object) }
     default:
       throw invalid('not a line of an export')
   }
 }
 
+function versionOf(value: unknown, name: string): number {
+  const version = safeIntegerOf(value, name)
+  if (version === EXPORT_VERSION) return version
+  throw invalid(`the format has version ${version}; this program reads version ${EXPORT_VERSION}`)
+}
+
+function recordJson({ seqNum, timestamp, headers, body }: SequencedRecord): object {
+  const text = textOf(body)
+  return {
+    seq_num: seqNum,
+    timestamp,
+    ...(headers.length > 0 && headersJson(headers)),
+    ...(text === undefined ? { body_base64: encodeBase64(body) } : { body: text }),
+  }
+}
+
+/** Headers are text if all of them are. */
+function headersJson(headers: readonly Header[]): object {
+  const texts = headers.map((header) => header.map(textOf))
+  if (!texts.flat().includes(undefined)) return { headers: texts }
+  return { headers_base64: headers.map((header) => header.map(encodeBase64)) }
+}
+
 function recordOf(object: JsonObject): SequencedRecord {
-  const seqNum = required(object, 'seq_num', count)
-  const timestamp = required(object, 'timestamp', count)
+  const seqNum = required(object, 'seq_num', safeIntegerOf)
+  const timestamp = required(object, 'timestamp', safeIntegerOf)
   const headers = optional(object, 'headers', headersOf(utf8))
   const binaryHeaders = optional(object, 'headers_base64', headersOf(binary))
   const body = optional(object, 'body', stringOf)
   const binaryBody = optional(object, 'body_base64', stringOf)
   if (headers && binaryHeaders) throw invalid('`headers` cannot be combined with `headers_base64`', 'headers')
-  if (body !== undefined && binaryBody !== undefined)
+  if (body !== undefined && binaryBody !== undefined) {
     throw invalid('`body` cannot be combined with `body_base64`', 'body')
+  }
   const record = {
     headers: headers ?? binaryHeaders ?? [],
     body: binaryBody === undefined ? utf8(body ?? '') : binary(binaryBody),
   }
   // Rejects records that no service accepts: too large, empty header names, malformed commands.
   appendRecord(record)
-  return { seqNum, timestamp, ...record }
+  return sequencedRecord(seqNum, timestamp, record.headers, record.body)
 }
 
 function headersOf(bytesOf: (text: string) => Uint8Array): Reader<Header[]> {
@@ -229,66 +261,4 @@ function binary(text: string): Uint8Array {
   const bytes = decodeBase64(text)
   if (bytes === undefined) throw invalid('invalid Base64 encoding')
   return bytes
-}
-
-function streamOf(object: JsonObject): ExportedStream {
-  const name = required(object, 'stream', stringOf)
-  assertValid(streamNameProblem(name), 'stream')
-  const config = STREAM_CONFIG_INPUT.read(required(object, 'config', objectOf), 'config')
-  assertStreamConfig(config)
-  const fencingToken = nullable(object, 'fencing_token', stringOf)
-  if (fencingToken !== undefined) assertValid(fencingTokenProblem(fencingToken), 'fencing_token')
-  const start = required(object, 'start', count)
-  const tail = positionOf(required(object, 'tail', objectOf))
-  if (start > tail.seqNum) throw invalid('`start` must not exceed the tail', 'start')
-  const metadata = optional(object, 'metadata', metadataOf)
-  const expiry = optional(object, 'expiry', expiryOf)
-  assertStreamCreation({ metadata, expiry })
-  return {
-    basin: required(object, 'basin', stringOf),
-    name,
-    config: mergeStreamConfig(config, {}),
-    cipher: nullable(object, 'cipher', cipherOf) ?? null,
-    // Normalized, so that equal times are equal strings.
-    createdAt: nullable(object, 'created_at', (value, at) => timeText(timeOf(value, at))),
-    ...(metadata && { metadata }),
-    ...(expiry && { expiry }),
-    start,
-    tail,
-    fencingToken,
-  }
-}
-
-function positionOf(object: JsonObject): StreamTail {
-  const position = {
-    seqNum: required(object, 'seq_num', count),
-    timestamp: required(object, 'timestamp', count),
-  }
-  return optional(object, 'closed', booleanOf) ? { ...position, closed: true } : position
-}
-
-function metadataOf(value: unknown, name: string): StreamMetadata {
-  const members = Object.entries(objectOf(value, name))
-  return Object.fromEntries(members.map(([key, text]) => [key, stringOf(text, name)]))
-}
-
-function expiryOf(value: unknown, name: string): StreamExpiry {
-  const object = objectOf(value, name)
-  const idleSeconds = optional(object, 'idle_seconds', count)
-  return idleSeconds === undefined ? { at: required(object, 'at', timeOf) } : { idleSeconds }
-}
-
-function countsOf(value: unknown, name: string): ExportCounts {
-  const object = objectOf(value, name)
-  return {
-    basins: required(object, 'basins', count),
-    streams: required(object, 'streams', count),
-    records: required(object, 'records', count),
-  }
-}
-
-function count(value: unknown, name: string): number {
-  const number = integerOf(value, name)
-  assertInteger(number, name)
-  return number
 }

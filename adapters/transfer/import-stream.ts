@@ -1,304 +1,244 @@
-import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
+import { fenceRecord, type SequencedRecord, type StreamPosition } from '../../src/index.ts'
 import { BatchSize } from '../../src/model/append-input.ts'
-import { encodedBytesMaxOf, isCommandShaped, meteredBytesOf, parseCommand } from '../../src/model/record.ts'
-import type { ExportedStream } from './export-entry.ts'
-import { type Gap, gapRecords, isTooNarrow, isTrimmed } from './gap-records.ts'
-import { ImportConfig } from './import-config.ts'
-import { concurrentAppend, type Service, streamLabel } from './service.ts'
-import { isConflict, TransferError } from './transfer-error.ts'
-import { verifyKey } from './verify-key.ts'
+import { equalBytes } from '../../src/model/bytes.ts'
+import type { StreamConfig } from '../../src/model/config.ts'
+import { encodedBytesMaxOf, equalHeaders, meteredBytesOf } from '../../src/model/record.ts'
+import type { ExportCounts, ExportedStream } from './export-entry.ts'
+import type { TransferFilter } from './name-filter.ts'
+import { type Service, streamLabel } from './service.ts'
+import { TransferError } from './transfer-error.ts'
 
-/** Filling a larger gap would take more than 100,000 requests. */
-const GAP_POSITIONS_MAX = 100_000_000
-
-export interface ImportTarget {
-  readonly service: Service
-  /** Runs `create` while the basin gives new streams the cipher of this one. */
-  readonly withCipher: (create: () => Promise<unknown>) => Promise<unknown>
-  /** Whether the basin is new, so that the stream cannot exist. */
-  readonly isNew: boolean
-  /** Continues at the tail of a stream that has records. */
+export interface ImportOptions {
+  readonly filter: TransferFilter
+  /** Continues streams that already have records. */
   readonly resume: boolean
-  readonly warn: (message: string) => void
+  /** Numbers the records of each stream from 0, which any target takes. */
+  readonly renumber?: boolean | undefined
+  /** Called after each batch of entries, with the stream that they belong to. */
+  readonly onProgress?: ((counts: ExportCounts, stream: string | undefined) => void) | undefined
+  /** The time in milliseconds that decides whether a stream has expired. Now by default. */
+  readonly now?: number | undefined
+  /** Called for what is left out. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /**
- * Imports one stream: its records get their original positions. Until it is complete, the stream has a
- * temporary configuration ({@link ImportConfig}). One append is in flight while the next batch is collected.
+ * Imports one stream. Until it is complete, the stream takes all timestamps as they are. One append is in
+ * flight while the next batch is collected.
  */
 export class StreamImport {
   readonly #stream: ExportedStream
-  readonly #target: ImportTarget
-  readonly #config: ImportConfig
-  readonly #batch = new RecordBatch()
+  readonly #service: Service
+  readonly #options: ImportOptions
   /** The tail of the target when the append in flight has completed. */
   #end: StreamPosition
-  /** The last record that was read. */
-  #last: SequencedRecord | undefined
-  /** The record of the export that must equal the last record of a continued stream. */
-  #before: SequencedRecord | undefined
-  /** The fencing token of the target; undefined if unknown. */
-  #fencingToken: string | undefined
   #inFlight: Promise<void> = Promise.resolve()
-  #isPrepared: boolean
-  /** Whether a continued stream is known to contain the beginning of the exported one. */
+  #batch: SequencedRecord[] = []
+  #batchSize = new BatchSize()
+  /** The last record of the export that the target has already. */
+  #before: SequencedRecord | undefined
+  /** Whether a continued stream is known to have the records of the export. */
   #isVerified: boolean
+  /** Whether the stream has {@link #config}. */
+  #isConfigured: boolean
+  /** With `renumber`, the number of the next record of the export. */
+  #next = 0
+  /** The number of records that were appended. */
+  appended = 0
 
-  private constructor(stream: ExportedStream, target: ImportTarget, existing: StreamPosition | undefined) {
+  private constructor(
+    stream: ExportedStream,
+    service: Service,
+    options: ImportOptions,
+    existing: StreamPosition | undefined,
+  ) {
     this.#stream = stream
-    this.#target = target
-    this.#config = new ImportConfig(target.service, stream)
+    this.#service = service
+    this.#options = options
     this.#end = existing ?? { seqNum: 0, timestamp: 0 }
-    this.#isPrepared = existing === undefined
-    this.#isVerified = this.#end.seqNum === 0
-    this.#fencingToken = this.#isVerified ? '' : undefined
+    this.#isVerified = existing === undefined
+    this.#isConfigured = existing === undefined
   }
 
-  static async begin(stream: ExportedStream, target: ImportTarget): Promise<StreamImport> {
-    const { service } = target
+  get name(): string {
+    return this.#stream.name
+  }
+
+  static async begin(
+    stream: ExportedStream,
+    isBasinNew: boolean,
+    service: Service,
+    options: ImportOptions,
+  ): Promise<StreamImport> {
     const about = streamLabel(stream)
     if (stream.cipher !== null && stream.tail.seqNum > 0 && !service.hasKey) {
       throw new TransferError(`${about} is encrypted; a key is required`)
     }
-    const existing = target.isNew ? undefined : await service.findStream(stream)
+    const existing = isBasinNew ? undefined : await service.findStream(stream)
     if (existing !== undefined && existing.cipher !== stream.cipher) {
       throw new TransferError(`${about} already exists with another cipher: ${existing.cipher ?? 'none'}`)
     }
     const tail = existing && (await service.tail(stream))
-    if (tail !== undefined && tail.seqNum > 0 && !target.resume) {
+    if (tail !== undefined && tail.seqNum > 0 && !options.resume) {
       throw new TransferError(`${about} already has records; continue it with \`--resume\``)
     }
-    if (tail !== undefined && tail.seqNum > stream.tail.seqNum) {
-      throw new TransferError(
-        `${about} already ends at ${tail.seqNum}, after the exported tail ${stream.tail.seqNum}`,
-      )
-    }
-    const started = new StreamImport(stream, target, tail)
+    const started = new StreamImport(stream, service, options, tail)
     if (tail === undefined) await started.#create()
+    const { start, fencingToken } = stream
+    if (options.renumber && fencingToken && start > 0) {
+      // The record that set it may be one of those that no longer exist.
+      await started.#add({ seqNum: started.#next++, timestamp: 0, ...fenceRecord(fencingToken) })
+    }
     return started
   }
 
-  /** Adds the next record. Sequence numbers must increase. */
+  /** Adds the next record. */
   async add(record: SequencedRecord): Promise<void> {
-    this.#check(record)
-    if (record.seqNum >= this.#end.seqNum) {
-      this.#verifyTail(record)
-      if (!this.#batch.add(record)) {
-        await this.#flush()
-        this.#batch.add(record)
-      }
-    }
-    this.#last = record
+    if (!this.#options.renumber) return this.#add(record)
+    // What it has trimmed is not in the export, and other records have got these numbers.
+    if (record.command?.kind === 'trim') return
+    return this.#add({ ...record, seqNum: this.#next++ })
   }
 
-  /** Completes the stream and sets its final configuration. Rejects if another client changed it. */
+  /** Completes the stream and sets its configuration. */
   async finish(): Promise<void> {
+    const { renumber } = this.#options
     const { tail } = this.#stream
+    const end = renumber ? this.#next : tail.seqNum
+    if (this.#nextOfTarget < end) throw this.#missing(end)
+    if (this.#nextOfTarget > end) throw this.#different()
+    await this.#verify()
     await this.#flush()
-    this.#verifyTail(undefined)
-    if (this.#end.seqNum < tail.seqNum) await this.#fill(tail.seqNum, tail.timestamp)
+    if (!renumber && this.#end.timestamp !== tail.timestamp) throw this.#different()
     await this.leave()
   }
 
-  /**
-   * Sets the final configuration of a stream whose remaining records are missing. It can be continued later.
-   */
+  /** Sets the configuration of a stream whose remaining records are missing. It can be continued later. */
   async leave(): Promise<void> {
-    await this.#flush()
-    await this.#inFlight
     // It may be another stream with this name: leave it unchanged.
     if (!this.#isVerified) return
-    await this.#config.change(this.#stream.config)
-    const { seqNum, closed } = (await this.#target.service.tail(this.#stream)) ?? { seqNum: 0 }
-    if (seqNum < this.#end.seqNum) {
-      throw new TransferError(
-        `${streamLabel(this.#stream)} was deleted during the import: it ends at ${seqNum}, not at ${this.#end.seqNum}`,
-      )
+    await this.#flush()
+    await this.#inFlight
+    const tail = await this.#service.tail(this.#stream)
+    if (tail === undefined || tail.seqNum < this.#end.seqNum) {
+      throw new TransferError(`${streamLabel(this.#stream)} was deleted during the import`)
     }
-    const isComplete = seqNum === this.#stream.tail.seqNum
-    if (isComplete && this.#stream.tail.closed && !closed) {
-      this.#target.warn(`${streamLabel(this.#stream)} is open: the record that closed it no longer exists`)
+    await this.#service.ensureStream(this.#stream, this.#stream.config)
+    if (this.#stream.tail.closed && !tail.closed && tail.seqNum === this.#stream.tail.seqNum) {
+      const problem = 'is open: the record that closed it no longer exists'
+      this.#options.onWarning?.(`${streamLabel(this.#stream)} ${problem}`)
     }
-  }
-
-  /** Ignores the append in flight after a failure. */
-  abandon(): void {
-    this.#inFlight.catch(() => {})
   }
 
   async #create(): Promise<void> {
-    const { service, withCipher, warn } = this.#target
-    const { basin, name, cipher, start, tail, fencingToken, metadata, expiry } = this.#stream
-    const { restoreStream } = service
-    if (restoreStream === undefined) {
-      if (metadata !== undefined || expiry !== undefined) {
-        warn(`${streamLabel(this.#stream)} is imported without its metadata and expiry: a server takes none`)
-      }
-      await this.#config.create((config) => withCipher(() => service.ensureStream(this.#stream, config)))
+    const { canRestore } = this.#service
+    const { start, tail, cipher, fencingToken, metadata, expiry } = this.#stream
+    const about = streamLabel(this.#stream)
+    if (canRestore) {
+      if (!this.#options.renumber) this.#end = start === tail.seqNum ? tail : { seqNum: start, timestamp: 0 }
+      const { seqNum, timestamp } = this.#end
+      const restored = { config: this.#config, cipher, fencingToken, metadata, expiry }
+      await this.#service.restoreStream(this.#stream, { ...restored, start: { seqNum, timestamp } })
       return
     }
-    const position = { seqNum: start, timestamp: start === tail.seqNum ? tail.timestamp : 0 }
-    await this.#config.create((config) =>
-      restoreStream({ basin, name }, { config, cipher, start: position, fencingToken, metadata, expiry }),
-    )
-    this.#end = position
-    this.#fencingToken = fencingToken ?? ''
-  }
-
-  #check(record: SequencedRecord): void {
-    const { start, tail } = this.#stream
-    const last = this.#last
-    const fits =
-      record.seqNum >= (last === undefined ? start : last.seqNum + 1) &&
-      record.seqNum < tail.seqNum &&
-      record.timestamp >= (last?.timestamp ?? 0) &&
-      record.timestamp <= tail.timestamp &&
-      (record.seqNum < tail.seqNum - 1 || record.timestamp === tail.timestamp)
-    if (!fits) throw new TransferError('the record is out of order or outside the bounds of its stream')
-  }
-
-  /** Checks, before the first append to a continued stream, that its tail is a position of the export. */
-  #verifyTail(next: SequencedRecord | undefined): void {
-    if (this.#isVerified) return
-    this.#isVerified = true
-    const end = this.#end
-    const before = this.#last
-    if (before?.seqNum === end.seqNum - 1) this.#before = before
-    const after = next ?? this.#stream.tail
-    const isAtTail = end.seqNum === this.#stream.tail.seqNum
-    const fits =
-      before?.seqNum === end.seqNum - 1
-        ? before.timestamp === end.timestamp
-        : (before?.timestamp ?? 0) <= end.timestamp && end.timestamp <= after.timestamp
-    if (fits && (!isAtTail || end.timestamp === this.#stream.tail.timestamp)) return
-    throw new TransferError(
-      `${streamLabel(this.#stream)} ends at ${end.seqNum} with timestamp ${end.timestamp}: ` +
-        'its records are not those of the export',
-    )
-  }
-
-  async #flush(): Promise<void> {
-    const records = this.#batch.take()
-    if (records.length === 0) return
-    const first = records[0]!
-    if (first.seqNum > this.#end.seqNum) await this.#fill(first.seqNum, this.#end.timestamp)
-    await this.#append(records)
-  }
-
-  /** Waits for the previous append, not for this one. */
-  async #append(records: readonly SequencedRecord[]): Promise<void> {
-    await this.#inFlight
-    await this.#prepare()
-    const last = records.at(-1)!
-    this.#end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
-    for (const record of records) this.#fencingToken = tokenAfter(record) ?? this.#fencingToken
-    this.#inFlight = this.#target.service.append(this.#stream, records)
-    // Awaited before the next append.
-    this.#inFlight.catch(() => {})
-  }
-
-  async #fill(to: number, lastTimestamp: number): Promise<void> {
-    const from = this.#end
-    const gap: Gap = {
-      from,
-      to,
-      lastTimestamp,
-      fencingToken: await this.#tokenToSet(),
-      isLeading: to <= this.#stream.start,
-    }
-    if (to - from.seqNum > GAP_POSITIONS_MAX) {
+    if (start > 0 && !this.#options.renumber) {
       throw new TransferError(
-        `${streamLabel(this.#stream)}: the records ${from.seqNum} to ${to - 1} are missing, ` +
-          'which is too many to fill; import into a new directory',
+        `${about} begins at sequence number ${start}, and streams of a server begin at 0; ` +
+          'import it into a storage, or with `--renumber`',
       )
     }
-    if (isTooNarrow(gap) && from.seqNum > 0) {
+    if (metadata !== undefined || expiry !== undefined) {
+      this.#options.onWarning?.(`${about} is imported without its metadata and expiry: a server takes none`)
+    }
+    const created = await this.#service.ensureStream(this.#stream, this.#config)
+    if (created.cipher !== cipher) {
+      const [actual, expected] = [created.cipher ?? 'none', cipher ?? 'none']
       throw new TransferError(
-        `${streamLabel(this.#stream)}: position ${from.seqNum} cannot contain both a fence and a trim; ` +
-          'delete the stream and import it again',
+        `${about} has the cipher ${expected}, but its basin gives new streams ${actual}; ` +
+          'import it into a storage, or change the basin',
       )
     }
-    if (isTrimmed(gap)) for (const records of gapRecords(gap)) await this.#append(records)
-    else await this.#fillExpiring(gap)
   }
 
-  /** Fills a gap with records that expire after a second. */
-  async #fillExpiring(gap: Gap): Promise<void> {
-    await this.#prepare()
-    await this.#inFlight
-    // Records that others append must not expire as well.
-    const tail = await this.#tail()
-    if (tail !== gap.from.seqNum) throw concurrentAppend(this.#stream, tail, gap.from.seqNum)
-    await this.#config.change(this.#config.expiring)
-    try {
-      for (const records of gapRecords(gap)) await this.#append(records)
-      await this.#inFlight
-    } catch (error) {
-      // After any other error the outcome of the append is unknown: it may still arrive, and must then
-      // expire.
-      if (isConflict(error)) await this.#config.change(this.#config.importing)
-      throw error
+  /** The number of the next record that is appended. */
+  get #nextOfTarget(): number {
+    return this.#end.seqNum + this.#batch.length
+  }
+
+  /** The configuration of the stream during the import: it takes all timestamps. */
+  get #config(): StreamConfig {
+    return { ...this.#stream.config, timestamping: { mode: 'client-require', uncapped: true } }
+  }
+
+  async #add(record: SequencedRecord): Promise<void> {
+    if (record.seqNum < this.#nextOfTarget) {
+      this.#before = record
+      return
     }
-    await this.#config.change(this.#config.importing)
-  }
-
-  /** The fencing token that a gap must set; undefined if there is none or the target already has it. */
-  async #tokenToSet(): Promise<string | undefined> {
-    const wanted = this.#stream.fencingToken
-    if (wanted === undefined) return undefined
-    if (this.#fencingToken === undefined) {
-      await this.#inFlight
-      this.#fencingToken = await this.#target.service.fencingToken(this.#stream)
-    }
-    return wanted === this.#fencingToken ? undefined : wanted
-  }
-
-  async #tail(): Promise<number> {
-    return (await this.#target.service.tail(this.#stream))?.seqNum ?? 0
-  }
-
-  /** Prepares an existing stream for the first append. */
-  async #prepare(): Promise<void> {
-    if (this.#isPrepared) return
-    const { service, warn } = this.#target
-    const isSealed = this.#stream.cipher !== null && this.#end.seqNum > 0
-    if (isSealed) await verifyKey(service, this.#stream, { end: this.#end, before: this.#before, warn })
-    await this.#config.change(this.#config.importing)
-    this.#isPrepared = true
-  }
-}
-
-function tokenAfter({ headers, body }: SequencedRecord): string | undefined {
-  if (!isCommandShaped(headers)) return undefined
-  const command = parseCommand(headers[0]![1], body)
-  return command.kind === 'fence' ? command.token : undefined
-}
-
-/** Collects consecutive records for one append. */
-class RecordBatch {
-  #records: SequencedRecord[] = []
-  #size = new BatchSize()
-
-  /** Returns false if the record does not follow the last one or exceeds the limits of a batch. */
-  add(record: SequencedRecord): boolean {
+    if (record.seqNum > this.#nextOfTarget) throw this.#missing(record.seqNum)
+    await this.#verify()
     const { headers, body } = record
     const sizes = {
       meteredBytes: meteredBytesOf(headers, body),
       encodedBytesMax: encodedBytesMaxOf(headers, body),
     }
-    const last = this.#records.at(-1)
-    const follows = last === undefined || record.seqNum === last.seqNum + 1
-    if (!follows || !this.#size.hasRoomFor(sizes)) return false
-    this.#records.push(record)
-    this.#size.add(sizes)
-    return true
+    if (!this.#batchSize.hasRoomFor(sizes)) await this.#flush()
+    this.#batch.push(record)
+    this.#batchSize.add(sizes)
   }
 
-  /** Removes and returns the records. */
-  take(): readonly SequencedRecord[] {
-    const records = this.#records
-    this.#records = []
-    this.#size = new BatchSize()
-    return records
+  /** Appends the batch when the append before has completed. */
+  async #flush(): Promise<void> {
+    const records = this.#batch
+    if (records.length === 0) return
+    this.#batch = []
+    this.#batchSize = new BatchSize()
+    await this.#inFlight
+    if (!this.#isConfigured) await this.#service.ensureStream(this.#stream, this.#config)
+    this.#isConfigured = true
+    const { seqNum, timestamp } = records.at(-1)!
+    this.#end = { seqNum: seqNum + 1, timestamp }
+    this.appended += records.length
+    this.#inFlight = this.#service.append(this.#stream, records)
+    // Awaited before the next append.
+    this.#inFlight.catch(() => {})
+  }
+
+  /**
+   * Checks once, before the first append, that the last record of a continued stream is the one of the
+   * export. That also fails with another key, which would leave records under two keys.
+   */
+  async #verify(): Promise<void> {
+    if (this.#isVerified) return
+    const { seqNum, timestamp } = this.#end
+    if (seqNum > 0) {
+      const before = this.#before
+      const read = await this.#service.read(this.#stream, seqNum - 1, 1)
+      // It may have expired.
+      const stored = 'records' in read ? read.records[0] : before
+      const isSame =
+        before?.seqNum === seqNum - 1 &&
+        before.timestamp === timestamp &&
+        equalBytes(before.body, stored!.body) &&
+        equalHeaders(before.headers, stored!.headers)
+      // An export that begins at the tail has no such record.
+      if (before !== undefined && !isSame) throw this.#different()
+    }
+    this.#isVerified = true
+  }
+
+  #missing(seqNum: number): TransferError {
+    return new TransferError(
+      `${streamLabel(this.#stream)}: the records ${this.#nextOfTarget} to ${seqNum - 1} are missing; ` +
+        'import it again with `--renumber`, or delete it first if it exists',
+    )
+  }
+
+  #different(): TransferError {
+    const { seqNum, timestamp } = this.#end
+    return new TransferError(
+      `${streamLabel(this.#stream)} ends at ${seqNum} with timestamp ${timestamp}: ` +
+        'its records are not those of the export',
+    )
   }
 }

@@ -1,6 +1,9 @@
-import { concatBytes } from '../../src/model/bytes.ts'
-import { LINE_BYTES_MAX } from './export-entry.ts'
-import { gzipMember } from './gzip.ts'
+import { pipeline, Readable } from 'node:stream'
+import { constants, createGunzip, createGzip } from 'node:zlib'
+import { HeadwaterError } from '../../src/index.ts'
+import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import { decodeEntry, type ExportEntry, encodeEntry } from './export-entry.ts'
+import { ExportProgress } from './export-progress.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface Line {
@@ -13,6 +16,10 @@ export interface Line {
 }
 
 const NEWLINE = 0x0a
+const GZIP_START = 0x1f
+
+/** A record has at most 1 MiB, and JSON escapes a control character with six bytes. */
+const LINE_BYTES_MAX = 8 * 1024 * 1024
 
 /**
  * Yields the lines of an input, grouped by chunk. Omits a last line without a line break, which is
@@ -25,87 +32,81 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
   let end = 0
   let open: Uint8Array[] = []
   let openBytes = 0
+  const add = (part: Uint8Array) => {
+    open.push(part)
+    openBytes += part.length
+    if (openBytes <= LINE_BYTES_MAX) return
+    throw new TransferError(`line ${number + 1} is longer than ${LINE_BYTES_MAX} bytes`)
+  }
   for await (const chunk of input) {
     const lines: Line[] = []
     let start = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, start)) {
-      open.push(chunk.subarray(start, at))
-      openBytes += at - start
+      add(chunk.subarray(start, at))
       number++
-      check(openBytes, number)
       end += openBytes + 1
       lines.push({ number, bytes: concatBytes(open), end })
       open = []
       openBytes = 0
       start = at + 1
     }
-    if (start < chunk.length) {
-      open.push(chunk.subarray(start))
-      openBytes += chunk.length - start
-      check(openBytes, number + 1)
-    }
+    if (start < chunk.length) add(chunk.subarray(start))
     if (lines.length > 0) yield lines
   }
 }
 
-function check(bytes: number, number: number): void {
-  if (bytes > LINE_BYTES_MAX) {
-    throw new TransferError(`line ${number} is longer than ${LINE_BYTES_MAX} bytes`)
-  }
-}
-
-/** A destination of bytes. `write` resolves when it is ready for more. */
-export interface ByteSink {
-  write(bytes: Uint8Array): Promise<void>
-  /** Resolves when all bytes are as durable as the destination allows. */
-  close(): Promise<void>
-}
-
 /**
- * The minimum of a gzip member and of a write. Members must stay far below {@link MEMBER_PLAIN_BYTES_MAX}.
+ * Decodes a line, and adds its entry to what came before.
+ *
+ * @throws TransferError with the number of the line.
  */
-const GZIP_BYTES_MIN = 4 * 1024 * 1024
-const PLAIN_BYTES_MIN = 256 * 1024
-
-/** Buffers complete lines and writes them in large pieces, compressed or not. A piece ends with a line. */
-export class LineSink {
-  readonly #sink: ByteSink
-  readonly #gzip: boolean
-  #buffered: Uint8Array[] = []
-  #bufferedBytes = 0
-
-  constructor(sink: ByteSink, gzip: boolean) {
-    this.#sink = sink
-    this.#gzip = gzip
+export function takeLine({ number, bytes }: Line, progress: ExportProgress): ExportEntry {
+  try {
+    const entry = decodeEntry(bytes)
+    progress.add(entry)
+    return entry
+  } catch (error) {
+    if (!HeadwaterError.is(error) && !(error instanceof TransferError)) throw error
+    throw new TransferError(`line ${number}: ${error.message}`)
   }
+}
 
-  async write(lines: Uint8Array): Promise<void> {
-    this.#buffered.push(lines)
-    this.#bufferedBytes += lines.length
-    if (this.#bufferedBytes >= (this.#gzip ? GZIP_BYTES_MIN : PLAIN_BYTES_MIN)) await this.#flush()
-  }
+/** Yields the entries of an export, compressed or not. Its end is missing if the input is truncated. */
+export async function* entriesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<readonly ExportEntry[]> {
+  const progress = new ExportProgress()
+  for await (const lines of linesOf(gunzipped(input))) yield lines.map((line) => takeLine(line, progress))
+}
 
-  /** Writes the buffered lines, also after a failed transfer, which can then be continued. */
-  async close(): Promise<void> {
-    try {
-      await this.#flush()
-    } finally {
-      await this.#sink.close()
-    }
-  }
+/** Encodes entries to lines. */
+export async function* linesOfEntries(
+  batches: AsyncIterable<readonly ExportEntry[]>,
+): AsyncGenerator<Uint8Array> {
+  for await (const entries of batches) yield utf8(entries.map((entry) => `${encodeEntry(entry)}\n`).join(''))
+}
 
-  /** Drops the buffered lines: a new file that has no others is removed. */
-  async discard(): Promise<void> {
-    this.#buffered = []
-    this.#bufferedBytes = 0
-    await this.#sink.close()
-  }
+/** Compresses an output. One that fails ends with an error, after what came before. */
+export function gzipped(output: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return pipeline(Readable.from(output), createGzip(), () => {})
+}
 
-  async #flush(): Promise<void> {
-    if (this.#bufferedBytes === 0) return
-    const lines = concatBytes(this.#buffered)
-    this.#buffered = []
-    this.#bufferedBytes = 0
-    await this.#sink.write(this.#gzip ? await gzipMember(lines) : lines)
+/** Decompresses an input if it is gzip. A truncated input ends where it was truncated, without an error. */
+export async function* gunzipped(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const source = input[Symbol.asyncIterator]()
+  const first = await source.next()
+  if (first.done) return
+  const all = startingWith(first.value, source)
+  if (first.value[0] !== GZIP_START) return yield* all
+  const gunzip = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH, chunkSize: 256 * 1024 })
+  try {
+    // Errors reach the consumer through the last stream.
+    yield* pipeline(Readable.from(all), gunzip, () => {})
+  } catch (cause) {
+    if (!String((cause as { code?: unknown }).code).startsWith('Z_')) throw cause
+    throw new TransferError(`the compressed input is damaged: ${(cause as Error).message}`, { cause })
   }
+}
+
+async function* startingWith(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first
+  yield* { [Symbol.asyncIterator]: () => rest }
 }

@@ -4,6 +4,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { basinConfig, mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
 import {
   type Engine,
+  type ErrorCode,
   HeadwaterError,
   type RestoredStream,
   type SequencedRecord,
@@ -11,10 +12,9 @@ import {
   type StreamTail,
 } from '../../src/index.ts'
 import { compareUtf8, EMPTY_BYTES } from '../../src/model/bytes.ts'
-import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
+import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
 import type { ListQuery, Page, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
-import { timeText } from '../../src/wire/json.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ServiceOptions {
@@ -31,19 +31,11 @@ export interface StreamPath {
   readonly name: string
 }
 
-/** A stream in a list. */
-export interface ListedStream extends StreamPath {
-  /** The cipher of its records. */
-  readonly cipher: Cipher | null
-  /** RFC 3339. */
-  readonly createdAt: string | undefined
-  /** Those of its creation. Undefined if there are none, and for a client, to which no list shows them. */
-  readonly metadata?: StreamInfo['metadata'] | undefined
-  readonly expiry?: StreamInfo['expiry'] | undefined
-}
+/** A stream in a list. A client does not see metadata and expiry. */
+export type ListedStream = StreamPath & Pick<StreamInfo, 'cipher' | 'createdAt' | 'metadata' | 'expiry'>
 
 /** A stream and whether calls for its records need the key. */
-type RecordsRef = StreamPath & Pick<ListedStream, 'cipher'>
+type RecordsRef = StreamPath & Pick<StreamInfo, 'cipher'>
 
 export interface NameRange {
   readonly prefix: string
@@ -56,15 +48,16 @@ export interface NameRange {
  */
 const NO_FENCING_TOKEN = 'headwater export asks for the token'
 
-const MISSING: readonly unknown[] = ['stream_not_found', 'basin_not_found']
+const MISSING: readonly ErrorCode[] = ['stream_not_found', 'basin_not_found']
+const GONE: readonly ErrorCode[] = [...MISSING, 'stream_deletion_pending', 'basin_deletion_pending']
 
 /**
  * The operations that transfers need, of an engine or a client. Every method rejects with
  * {@link TransferError}. Nothing is created unless a method says so.
  */
 export class Service {
-  /** Creates a stream that starts above 0. Undefined for a client: the protocol has no such operation. */
-  readonly restoreStream: ((ref: StreamPath, restored: RestoredStream) => Promise<unknown>) | undefined
+  /** Whether streams can begin above 0: the protocol of servers has no such operation. */
+  readonly canRestore: boolean
   readonly hasKey: boolean
   readonly #hw: Headwater
   readonly #options: ServiceOptions
@@ -73,14 +66,9 @@ export class Service {
     const engine = 'restoreStream' in hw ? (hw as Engine) : undefined
     // Without the default retention of the owner, which a basin that has none would get.
     this.#hw = engine?.onConnection({}) ?? hw
-    this.#options = options
+    this.canRestore = engine !== undefined
     this.hasKey = options.encryptionKey !== undefined
-    this.restoreStream =
-      engine &&
-      ((ref, restored) =>
-        this.#call(streamLabel(ref), (options) =>
-          engine.onConnection({}).restoreStream({ basin: ref.basin, stream: ref.name }, restored, options),
-        ))
+    this.#options = options
   }
 
   /** Lists names in the order of their UTF-8 bytes, without basins that are being deleted. */
@@ -94,15 +82,14 @@ export class Service {
   async *streams(basin: string, range: NameRange): AsyncGenerator<ListedStream> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.basin(basin).listStreams(query, options)
     for await (const info of this.#list(`the list of streams of basin ${basin}`, range, list)) {
-      const { name, cipher, createdAt, deletedAt, metadata, expiry } = info
-      if (deletedAt !== null) continue
-      yield { basin, name, cipher, createdAt: timeText(createdAt), metadata, expiry }
+      if (info.deletedAt === null) yield { basin, ...info }
     }
   }
 
+  /** Finds a stream in the list: reading its tail could create it. */
   async findStream({ basin, name }: StreamPath): Promise<ListedStream | undefined> {
-    for await (const facts of this.streams(basin, { prefix: name, limit: 1 })) {
-      return facts.name === name ? facts : undefined
+    for await (const listed of this.streams(basin, { prefix: name, limit: 1 })) {
+      return listed.name === name ? listed : undefined
     }
     return undefined
   }
@@ -116,14 +103,9 @@ export class Service {
     return basinConfig({ ...config, defaultStreamConfig: { storageClass, ...config.defaultStreamConfig } })
   }
 
-  /** Creates or reconfigures a basin. With `uninterrupted`, completes even if the transfer is aborted. */
-  async ensureBasin(
-    basin: string,
-    config: BasinConfig,
-    { uninterrupted = false }: { readonly uninterrupted?: boolean | undefined } = {},
-  ): Promise<void> {
-    const call = (options: CallOptions) => this.#hw.ensureBasin(basin, config, options)
-    await this.#call(`basin ${basin}`, call, uninterrupted)
+  /** Creates or reconfigures a basin. */
+  async ensureBasin(basin: string, config: BasinConfig): Promise<void> {
+    await this.#call(`basin ${basin}`, (options) => this.#hw.ensureBasin(basin, config, options))
   }
 
   /** Resolves to undefined if the stream does not exist. */
@@ -133,9 +115,16 @@ export class Service {
     return config && mergeStreamConfig(config, {})
   }
 
-  async ensureStream(ref: StreamPath, config: StreamConfig): Promise<void> {
-    const { basin, name } = ref
-    await this.#call(streamLabel(ref), (options) => this.#hw.basin(basin).ensureStream(name, config, options))
+  /** Creates or reconfigures a stream. */
+  async ensureStream(ref: StreamPath, config: StreamConfig): Promise<Pick<StreamInfo, 'cipher'>> {
+    const basin = this.#hw.basin(ref.basin)
+    const call = (options: CallOptions) => basin.ensureStream(ref.name, config, options)
+    return (await this.#call(streamLabel(ref), call)).info
+  }
+
+  /** Creates a stream that may begin above 0. Requires {@link canRestore}. */
+  async restoreStream(ref: StreamPath, restored: RestoredStream): Promise<void> {
+    await this.#call(streamLabel(ref), (options) => this.#stream(ref).restore(restored, options))
   }
 
   /** Resolves to undefined if the stream does not exist. */
@@ -163,25 +152,22 @@ export class Service {
     throw new TransferError(`${streamLabel(stream)}: the service returned no records`)
   }
 
-  /** Appends at the positions of the records. Retries do not append twice. */
+  /** Appends at the positions and times of the records. Retries do not append twice. */
   async append(stream: RecordsRef, records: readonly SequencedRecord[]): Promise<void> {
-    const about = streamLabel(stream)
-    const first = records[0]!
-    const last = records.at(-1)!
-    const end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
+    const matchSeqNum = records[0]!.seqNum
     const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+    const call = (options: CallOptions) => this.#stream(stream).append(inputs, { matchSeqNum, ...options })
     try {
-      const ack = await this.#call(about, (options) =>
-        this.#stream(stream).append(inputs, { matchSeqNum: first.seqNum, ...options }),
-      )
-      checkEnd(ack.end, end, about)
+      const { end } = await this.#call(streamLabel(stream), call)
+      const { seqNum, timestamp } = records.at(-1)!
+      if (end.seqNum === seqNum + 1 && end.timestamp === timestamp) return
     } catch (error) {
-      const { code, seqNum, mayHaveEffects } = causeOf(error) ?? {}
-      if (code !== 'seq_num_mismatch' && code !== 'fencing_token_mismatch') throw error
-      // An earlier attempt has succeeded, and the token does not permit to read what it has stored.
-      if (mayHaveEffects && seqNum === end.seqNum) return checkEnd(await this.tail(stream), end, about)
-      throw concurrentAppend(stream, seqNum ?? 'fenced', first.seqNum)
+      const { code, mayHaveEffects } = causeOf(error) ?? {}
+      // An earlier attempt may have stored them.
+      if (code !== 'seq_num_mismatch' || mayHaveEffects) throw error
+      throw new TransferError(`${(error as Error).message}: another client appends to it`)
     }
+    throw new TransferError(`${streamLabel(stream)}: records were stored at other positions or times`)
   }
 
   /**
@@ -198,10 +184,8 @@ export class Service {
     } catch (error) {
       const { code, fencingToken } = causeOf(error) ?? {}
       if (code === 'fencing_token_mismatch') return fencingToken
-      if (code === 'seq_num_mismatch') return NO_FENCING_TOKEN
-      if (code === 'permission_denied' || MISSING.includes(code)) return undefined
-      // No append will need it.
-      if (code === 'stream_closed') return undefined
+      // No append will need the token of a closed stream.
+      if (code === 'permission_denied' || code === 'stream_closed') return undefined
       throw error
     }
     throw new TransferError(`${about}: unexpected success of an append whose conditions do not hold`)
@@ -239,25 +223,20 @@ export class Service {
     try {
       return await this.#call(about, call)
     } catch (error) {
-      if (MISSING.includes(causeOf(error)?.code)) return undefined
+      if (isOneOf(MISSING, error)) return undefined
       throw error
     }
   }
 
-  async #call<Value>(
-    about: string,
-    call: (options: CallOptions) => Promise<Value>,
-    uninterrupted = false,
-  ): Promise<Value> {
-    const { describe = ({ message, code }) => `${message} (${code})` } = this.#options
-    const signal = uninterrupted ? undefined : this.#options.signal
+  async #call<Value>(about: string, call: (options: CallOptions) => Promise<Value>): Promise<Value> {
+    const { describe = ({ message, code }) => `${message} (${code})`, signal } = this.#options
     try {
       signal?.throwIfAborted()
       return await call({ signal })
     } catch (cause) {
       if (signal?.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
       if (!HeadwaterError.is(cause)) throw cause
-      throw new TransferError(`${about}: ${describe(cause)}`, { code: cause.code, cause })
+      throw new TransferError(`${about}: ${describe(cause)}`, { cause })
     }
   }
 }
@@ -267,23 +246,18 @@ export function streamLabel({ basin, name }: StreamPath): string {
   return `stream ${name} of basin ${basin}`
 }
 
-export function concurrentAppend(ref: StreamPath, tail: number | 'fenced', expected: number): TransferError {
-  const tails = `its tail is ${tail}, not ${expected}`
-  return new TransferError(`${streamLabel(ref)}: another client appends to it: ${tails}`, {
-    kind: 'conflict',
-  })
+/** Whether a stream or its basin does not exist, or is being deleted. */
+export function isGone(error: unknown): boolean {
+  return isOneOf(GONE, error)
+}
+
+function isOneOf(codes: readonly ErrorCode[], error: unknown): boolean {
+  const cause = causeOf(error)
+  return cause !== undefined && codes.includes(cause.code)
 }
 
 /** The error of the call that made a transfer fail. */
 function causeOf(error: unknown): HeadwaterError | undefined {
   const cause = error instanceof TransferError ? error.cause : undefined
   return HeadwaterError.is(cause) ? cause : undefined
-}
-
-function checkEnd(actual: StreamPosition | undefined, wanted: StreamPosition, about: string): void {
-  if (actual?.seqNum === wanted.seqNum && actual.timestamp === wanted.timestamp) return
-  throw new TransferError(
-    `${about}: records were stored at other positions or times: it ends at ${actual?.seqNum} ` +
-      `with timestamp ${actual?.timestamp}, not at ${wanted.seqNum} with ${wanted.timestamp}`,
-  )
 }

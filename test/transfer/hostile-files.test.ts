@@ -1,9 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { gunzipped } from '../../adapters/transfer/gzip.ts'
-import { importLines } from '../../adapters/transfer/import-lines.ts'
-import { linesOf } from '../../adapters/transfer/lines.ts'
-import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
+import { entriesOf, gunzipped, linesOf } from '../../adapters/transfer/lines.ts'
 import { chunks, imported, openEndpoint } from './support.ts'
 
 const HEADER = '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z"}'
@@ -31,7 +28,6 @@ const WHOLE = [HEADER, BASIN, stream(), record(), SECOND, END, ALL_END]
 const instead = (number: number, ...lines: readonly string[]) => WHOLE.toSpliced(number - 1, 1, ...lines)
 
 const LONGER = stream({ tail: { seq_num: 3, timestamp: 9 } })
-const FAR_TAIL = { tail: { seq_num: 200_000_000, timestamp: 9 } }
 const EMPTY_NAME = [
   ['', 'a'],
   ['b', 'c'],
@@ -67,17 +63,17 @@ const ROWS: readonly Row[] = [
   ['a line after the end', 7, [ALL_END, BASIN], 'unexpected line after the end', 8],
   ['a stream twice', 7, [stream()], 'streams must be unique and in the order of their names'],
   ['a basin twice', 7, [BASIN], 'basins must be unique and in the order of their names'],
-  ['a sequence number twice', 5, [record()], 'the record is out of order'],
-  ['a sequence number at the tail', 5, [record({ seq_num: 2, timestamp: 9 })], 'the record is out of order'],
-  ['a sequence number before the start', 3, [stream({ start: 1 })], 'the record is out of order', 4],
+  ['a sequence number twice', 5, [record()], 'is out of order'],
+  ['a sequence number at the tail', 5, [record({ seq_num: 2, timestamp: 9 })], 'is out of order'],
+  ['a sequence number before the start', 3, [stream({ start: 1 })], 'is out of order', 4],
   [
     'a time that decreases',
     3,
     [LONGER, record(), record({ seq_num: 1, timestamp: 4 })],
-    'the record is out of order',
+    'is out of order',
     5,
   ],
-  ['another time than the tail', 5, [record({ seq_num: 1, timestamp: 8 })], 'the record is out of order'],
+  ['another time than the tail', 5, [record({ seq_num: 1, timestamp: 8 })], 'is out of order'],
   ['a number of 2^53', 4, ['{"seq_num":0,"timestamp":9007199254740992}'], '`timestamp` must be an integer'],
   ['a number of 2^64', 4, ['{"seq_num":18446744073709551616,"timestamp":1}'], '`seq_num` must be an integer'],
   ['a number with a fraction', 4, ['{"seq_num":0.5,"timestamp":1}'], '`seq_num` must be an integer'],
@@ -88,7 +84,6 @@ const ROWS: readonly Row[] = [
   ['an empty header name', 4, [withHeaders(EMPTY_NAME)], 'invalid header: empty name'],
   ['an unknown command', 4, [withHeaders([['', 'jump']])], 'unknown command'],
   ['a record beyond 1 MiB', 4, [record({ body: 'x'.repeat(1024 * 1024) })], 'record must have metered size'],
-  ['a gap that is too large', 3, [stream(FAR_TAIL)], 'the records 2 to 199999999 are missing', 6],
 ]
 
 describe('an import rejects, with the line number,', () => {
@@ -116,7 +111,6 @@ describe('an import rejects, with the line number,', () => {
   })
 
   it('an endless line, before it fills memory', async () => {
-    const { service } = await openEndpoint()
     let yielded = 0
     async function* endless(): AsyncGenerator<Uint8Array> {
       for (;;) {
@@ -124,15 +118,11 @@ describe('an import rejects, with the line number,', () => {
         yield new Uint8Array(65_536).fill(0x78)
       }
     }
-    const options = { filter: EVERYTHING, resume: false }
-    await expect(importLines(linesOf(gunzipped(endless())), service, options)).rejects.toThrow(
-      'line 1 is longer than 8388608 bytes',
-    )
+    await expect(entriesOf(endless()).next()).rejects.toThrow('line 1 is longer than 8388608 bytes')
     expect(yielded).toBeLessThan(10 * 1024 * 1024)
   })
 
   it('a compression bomb, without unpacking it', async () => {
-    const { service } = await openEndpoint()
     let unpacked = 0
     async function* counted(parts: AsyncIterable<Uint8Array>) {
       for await (const part of parts) {
@@ -141,9 +131,8 @@ describe('an import rejects, with the line number,', () => {
       }
     }
     const bomb = gzipSync(Buffer.alloc(16 * 1024 * 1024, 0x20))
-    const options = { filter: EVERYTHING, resume: false }
     const lines = linesOf(counted(gunzipped(chunks(bomb))))
-    await expect(importLines(lines, service, options)).rejects.toThrow('line 1 is longer than')
+    await expect(lines.next()).rejects.toThrow('line 1 is longer than')
     expect(unpacked).toBeLessThan(10 * 1024 * 1024)
   })
 

@@ -1,13 +1,13 @@
-import { onTestFinished, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { ClientCore } from '../../adapters/client/core.ts'
 import { type ConnectOptions, settingsOf } from '../../adapters/client/options.ts'
 import { RemoteHeadwater } from '../../adapters/client/remote.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
-import { exportLines } from '../../adapters/transfer/export-lines.ts'
-import { gunzipped } from '../../adapters/transfer/gzip.ts'
-import { type ImportOptions, importLines } from '../../adapters/transfer/import-lines.ts'
-import { linesOf } from '../../adapters/transfer/lines.ts'
+import { exportEntries } from '../../adapters/transfer/export-entries.ts'
+import { importEntries } from '../../adapters/transfer/import-entries.ts'
+import type { ImportOptions } from '../../adapters/transfer/import-stream.ts'
+import { entriesOf, linesOfEntries } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
 import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
 import { type Basin, type Clock, type Engine, type Headwater, open, type Stream } from '../../src/index.ts'
@@ -34,8 +34,6 @@ export interface Endpoint {
   readonly fetch: Fetch
   /** All requests, as `PUT /v1/basins/b`. */
   readonly requests: string[]
-  /** Resolves when all requests are answered: an export reads one batch ahead. */
-  allAnswered(): Promise<void>
   with(options: Partial<ServiceOptions & Pick<ConnectOptions, 'fetch' | 'token'>>): Service
 }
 
@@ -55,19 +53,10 @@ export async function openEndpoint(
   onTestFinished(() => hw.close())
   const requests: string[] = []
   const handler = createHandler(hw, { auth: 'none' })
-  let unanswered = 0
-  const fetch = wrapFetch(async (request) => {
+  const fetch = wrapFetch((request) => {
     requests.push(`${request.method} ${new URL(request.url).pathname}`)
-    unanswered++
-    try {
-      return await handler(request)
-    } finally {
-      unanswered--
-    }
+    return handler(request)
   })
-  const allAnswered = async () => {
-    await vi.waitUntil(() => unanswered === 0)
-  }
   const withOptions: Endpoint['with'] = ({ fetch: otherFetch = fetch, token, ...options }) =>
     new Service(kind === 'directory' ? hw : clientOf({ fetch: otherFetch, token }), {
       encryptionKey: KEY,
@@ -76,7 +65,7 @@ export async function openEndpoint(
   const basin = hw.basin('basin-a')
   const stream = (name: string) => basin.stream(name)
   const service = withOptions({})
-  return { hw, clock, service, basin, stream, fetch, requests, allAnswered, with: withOptions }
+  return { hw, clock, service, basin, stream, fetch, requests, with: withOptions }
 }
 
 /** An endpoint with streams of these names. */
@@ -123,18 +112,18 @@ export function immediateClock(): Clock & { readonly pauses: number[]; readonly 
 }
 
 export async function exported(service: Service, filter: TransferFilter = EVERYTHING): Promise<string> {
-  const parts: Uint8Array[] = []
-  for await (const { bytes } of exportLines(service, filter, NOW)) parts.push(bytes)
-  return Buffer.concat(parts).toString()
+  return textOf(linesOfEntries(exportEntries(service, { filter, now: NOW })))
+}
+
+export async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
+  let text = ''
+  for await (const bytes of lines) text += Buffer.from(bytes).toString()
+  return text
 }
 
 export function imported(service: Service, input: string | Uint8Array, options: Partial<ImportOptions> = {}) {
   const bytes = typeof input === 'string' ? utf8(input) : input
-  return importLines(linesOf(gunzipped(chunks(bytes))), service, {
-    filter: EVERYTHING,
-    resume: false,
-    ...options,
-  })
+  return importEntries(entriesOf(chunks(bytes)), service, { filter: EVERYTHING, resume: false, ...options })
 }
 
 /** Splits the input, so that lines span chunks. */

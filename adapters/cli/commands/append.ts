@@ -1,6 +1,3 @@
-import { fstatSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import { Option } from '@commander-js/extra-typings'
 import {
   type AppendAck,
@@ -17,7 +14,7 @@ import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
 import type { CliContext } from '../context.ts'
 import { missingCreation } from '../creation.ts'
-import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
+import { CliError, quoteArg } from '../errors.ts'
 import {
   type Generation,
   generatedBatches,
@@ -25,6 +22,7 @@ import {
   type InputBatch,
   type LineOptions,
   lineBatches,
+  openInput,
   singleBatch,
 } from '../input.ts'
 import { collect, durationOrZero, FENCING_OPTION, MATCH_OPTION, recordsCommand } from '../options.ts'
@@ -132,10 +130,13 @@ async function append(
 ): Promise<void> {
   const { quiet, lines, generation, fencingToken, matchSeqNum } = options
   const key = encryptionKey(options, context)
-  const source = await openSource(text, options, context)
-  const { input } = source
-  const waiting = new ServerWait(options.retryFor ?? (source.isPipe ? PIPE_RETRY_MS : 0), context)
-  const bar = progressBar(context, 'Appending', quiet || source.isInteractive)
+  const input = text === undefined ? await openInput(options.file, context) : undefined
+  if (input?.isTerminal && !quiet) context.printError('Reading lines from the terminal; end with Ctrl+D')
+  const isPipe = input !== undefined && !input.isTerminal && input.size === undefined
+  // Another program makes the lines of a pipe, which would be lost with this one.
+  const waiting = new ServerWait(options.retryFor ?? (isPipe ? PIPE_RETRY_MS : 0), context)
+  const isShort = input === undefined ? generation === undefined : input.isTerminal
+  const bar = progressBar(context, 'Appending', quiet || isShort)
   const appended = { records: 0, bytes: 0, sent: 0 }
   let first: AppendAck | undefined
   let last: AppendAck | undefined
@@ -145,7 +146,7 @@ async function append(
     last = ack
     appended.records += records.length
     appended.bytes += bytes
-    bar.update(appended.bytes, source.size, countText(appended.records, 'record'))
+    bar.update(appended.bytes, input?.size, countText(appended.records, 'record'))
   }
   const summary = () => {
     if (first === undefined || last === undefined) return `Appended nothing to ${nameText(name)}`
@@ -154,7 +155,7 @@ async function append(
     return `Appended ${countText(appended.records, 'record')} to ${nameText(name)}: sequence number ${range}`
   }
   const use = async (hw: Headwater, { server, signal }: Connected) => {
-    const stop = () => void input?.destroy()
+    const stop = () => void input?.stream.destroy()
     signal.addEventListener('abort', stop, { once: true })
     try {
       const create = await missingCreation(hw, name, { ...options, report: context.printError })
@@ -163,7 +164,7 @@ async function append(
           ? generatedBatches(generation, context, signal)
           : input === undefined
             ? singleBatch(text!, lines)
-            : lineBatches(input, lines)
+            : lineBatches(input.stream, lines)
       const open = async () => {
         await create?.()
         return streamOf(hw, name, key)
@@ -318,51 +319,4 @@ class ServerWait {
     this.end()
     return this.#given.signal.aborted ? this.#given.signal.reason : error
   }
-}
-
-interface Source {
-  /** Undefined for the argument TEXT. */
-  readonly input?: Readable
-  /** The size in bytes; undefined if it is not known. */
-  readonly size?: number | undefined
-  readonly isInteractive: boolean
-  /** Whether another program makes the lines, which would be lost with this one. */
-  readonly isPipe: boolean
-}
-
-/** Reads of a file are as large as a batch. */
-const FILE_CHUNK_BYTES = 1024 * 1024
-
-async function openSource(
-  text: string | undefined,
-  { file, quiet, generation }: AppendOptions,
-  context: CliContext,
-): Promise<Source> {
-  if (text !== undefined) return { isInteractive: generation === undefined, isPipe: false }
-  if (file === undefined) {
-    const input = context.input()
-    const isInteractive = input.isTTY ?? false
-    if (isInteractive && !quiet) context.printError('Reading lines from the terminal; end with Ctrl+D')
-    const stats = input.fd === undefined || isInteractive ? undefined : fstatSync(input.fd)
-    const isFile = stats?.isFile() ?? false
-    return { input, size: isFile ? stats!.size : undefined, isInteractive, isPipe: !isInteractive && !isFile }
-  }
-  let handle: FileHandle | undefined
-  try {
-    handle = await open(file, 'r')
-    const stats = await handle.stat()
-    if (stats.isDirectory()) throw new CliError(1, `${quotePath(file)} is a directory`)
-    const input = handle.createReadStream({ highWaterMark: FILE_CHUNK_BYTES })
-    return { input, size: stats.isFile() ? stats.size : undefined, isInteractive: false, isPipe: false }
-  } catch (error) {
-    await handle?.close()
-    throw error instanceof CliError ? error : readError(file, error)
-  }
-}
-
-/** The error of a file that cannot be read. */
-export function readError(path: string, error: unknown): CliError {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return new CliError(1, `file ${quotePath(path)} does not exist`)
-  return new CliError(1, `cannot read ${quotePath(path)}: ${redact(message, path)}`)
 }

@@ -94,7 +94,7 @@ async function print(
 ): Promise<void> {
   const { follow = false, limit } = options
   const key = encryptionKey(options, context)
-  const output = standardOutput(context.output())
+  const write = standardOutput(context.output())
   let isLost = false
   const read = async (hw: Headwater, { signal }: Connected) => {
     const stream = streamOf(hw, name, key)
@@ -105,7 +105,7 @@ async function print(
     for await (const { records } of session.batches()) {
       isLost = false
       const shown = format.isComplete ? records : records.filter(format.shows).slice(0, left)
-      if (shown.length > 0) await output.write(concatBytes(shown.flatMap(format.partsOf)))
+      if (shown.length > 0) await write(concatBytes(shown.flatMap(format.partsOf)))
       left -= shown.length
       if (left <= 0) break
     }

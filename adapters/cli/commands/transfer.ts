@@ -1,5 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises'
-import type { Command, OptionValues } from '@commander-js/extra-typings'
+import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import type { Headwater } from '../../../src/index.ts'
 import {
   basinNameProblem,
@@ -7,28 +6,24 @@ import {
   streamNameProblem,
   streamPrefixProblem,
 } from '../../../src/model/names.ts'
+import { copy } from '../../transfer/copy.ts'
+import { exportEntries } from '../../transfer/export-entries.ts'
+import type { ExportCounts } from '../../transfer/export-entry.ts'
+import { ExportFile } from '../../transfer/export-file.ts'
+import { ExportProgress } from '../../transfer/export-progress.ts'
+import { importEntries } from '../../transfer/import-entries.ts'
+import { entriesOf, gzipped, linesOfEntries } from '../../transfer/lines.ts'
 import {
-  assertUnoccupied,
-  CopySource,
-  copy,
-  createExportFile,
-  type ExportCounts,
-  type ExportFile,
-  exportLines,
-  gunzipped,
-  importLines,
-  LineSink,
-  linesOf,
   type NameFilter,
   nameFilterText,
   parseNameFilter,
-  resumeExportFile,
-  Service,
-  TransferError,
   type TransferFilter,
-} from '../../transfer/index.ts'
+} from '../../transfer/name-filter.ts'
+import { Service } from '../../transfer/service.ts'
+import { TransferError } from '../../transfer/transfer-error.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable } from '../errors.ts'
+import { chunksOf, type Input, openInput } from '../input.ts'
 import { KEY_OPTIONS, keyFileOption, keyOption, newCommand, recordsCommand } from '../options.ts'
 import { progressBar, standardOutput } from '../output.ts'
 import { checkExists, parseStorageLocation } from '../storage.ts'
@@ -41,7 +36,6 @@ import {
   withHeadwater,
 } from '../target.ts'
 import { countText, encryptionKey, type KeyOptions, nonEmpty } from '../values.ts'
-import { readError } from './append.ts'
 
 /** Adds the options that `export`, `import` and `copy` have in common. */
 function transferOptions<Args extends unknown[], Options extends OptionValues>(
@@ -62,6 +56,11 @@ function transferOptions<Args extends unknown[], Options extends OptionValues>(
     .option('--quiet', 'No progress bar and no summary')
 }
 
+/** The option of `import` and `copy`. */
+function renumberOption() {
+  return new Option('--renumber', 'Number the records of each stream from 0, which every server takes')
+}
+
 type Problem = (name: string) => string | undefined
 
 function filterOf(option: string, ofName: Problem, ofPrefix: Problem): (text: string) => NameFilter {
@@ -77,6 +76,7 @@ interface TransferOptions extends TargetOptions, KeyOptions {
   readonly basin?: NameFilter | undefined
   readonly stream?: NameFilter | undefined
   readonly resume?: boolean | undefined
+  readonly renumber?: boolean | undefined
   readonly quiet?: boolean | undefined
 }
 
@@ -85,9 +85,6 @@ const ALL: NameFilter = { prefix: '' }
 function filterOfOptions({ basin = ALL, stream = ALL }: TransferOptions): TransferFilter {
   return { basins: basin, streams: stream }
 }
-
-/** Requests are repeated, and the signal does not close the client: changes are undone after it. */
-const CONNECTION = { retries: 5, signal: undefined } as const
 
 /** Runs a transfer to or from its target. A signal stops it between two requests. */
 function withService<Result>(
@@ -105,8 +102,11 @@ function withService<Result>(
       throw Interrupted.of(signal, 'stopped before the end; continue with `--resume`')
     }
   }
-  return withHeadwater(options, context, transfer, { ...CONNECTION, mustExist })
+  return withHeadwater(options, context, transfer, { retries: RETRIES, mustExist })
 }
+
+/** How often a request is repeated. */
+const RETRIES = 5
 
 /** Formats counts: `2 basins, 1 stream, 12,345 records`. */
 function summary({ basins, streams, records }: ExportCounts): string {
@@ -125,7 +125,8 @@ export const exportCommand = (context: CliContext) =>
       notes: [
         'Each stream is exported up to its tail at the time when its export begins. Encrypted records are',
         'exported as plain text: protect the file like the key. Access tokens, keys and usage metrics are not',
-        'exported. With --resume, FILE is truncated to its last complete line and continued.',
+        'exported. With --resume, FILE is truncated to its last complete line and continued, unless it is',
+        'compressed.',
       ],
     }),
   )
@@ -135,10 +136,13 @@ export const exportCommand = (context: CliContext) =>
       const out = options.out === '-' ? undefined : options.out
       const gzip = options.gzip ?? out?.endsWith('.gz') ?? false
       if (options.resume && out === undefined) throw new CliError(2, '`--resume` requires `--out FILE`')
+      if (options.resume && gzip) {
+        throw new CliError(2, 'a compressed export cannot be continued; omit `--resume`, or do not compress')
+      }
       const counts = await withService(options, context, true, (service) =>
         exportTo(service, { ...options, out, gzip }, context),
       )
-      if (counts !== undefined && !options.quiet) context.printError(`Exported ${summary(counts)}`)
+      if (!options.quiet) context.printError(`Exported ${summary(counts)}`)
     })
 
 interface ExportOptions extends TransferOptions {
@@ -151,69 +155,52 @@ async function exportTo(
   service: Service,
   options: ExportOptions,
   context: CliContext,
-): Promise<ExportCounts | undefined> {
-  const { sink, point } = await openTarget(options, context)
-  let counts: ExportCounts | undefined
-  try {
-    counts = point?.isComplete ? point.counts : await writeLines(service, options, context, { sink, point })
-    const { basin, stream } = options
-    const isMissing = (filter: NameFilter | undefined, count: number | undefined) =>
-      count === 0 && filter !== undefined && 'exact' in filter
-    const noBasin = isMissing(basin, counts?.basins)
-    if (noBasin || isMissing(stream, counts?.streams)) {
-      await sink.discard()
-      const what = noBasin ? `basin ${nameFilterText(basin!)}` : `stream ${nameFilterText(stream!)}`
-      throw new CliError(1, `${what} does not exist`)
-    }
-  } catch (error) {
-    // The first error is the one to report.
-    await sink.close().catch(() => {})
-    throw error
-  }
-  // The sink buffers: the export has succeeded only when this has.
-  await sink.close()
-  return counts
-}
-
-async function openTarget(
-  { out, gzip, resume, ...options }: ExportOptions,
-  context: CliContext,
-): Promise<Pick<ExportFile, 'sink' | 'point'>> {
-  if (out === undefined) {
-    return { sink: new LineSink(standardOutput(context.output()), gzip), point: undefined }
-  }
-  if (!resume) return createExportFile(out, gzip)
-  const file = await resumeExportFile(out, gzip)
-  const { basins, streams } = file.point?.header ?? {}
-  const filter = filterOfOptions(options)
-  const isOther = basins !== nameFilterText(filter.basins) || streams !== nameFilterText(filter.streams)
-  if (file.point === undefined || !isOther) return file
-  await file.sink.close()
-  throw new TransferError(`${out} was started with other filters: \`--basin ${basins} --stream ${streams}\``)
-}
-
-async function writeLines(
-  service: Service,
-  options: ExportOptions,
-  context: CliContext,
-  { sink, point }: Pick<ExportFile, 'sink' | 'point'>,
-): Promise<ExportCounts | undefined> {
+): Promise<ExportCounts> {
+  const file = options.out === undefined ? undefined : await openTarget(options.out, options)
+  const progress = file?.progress ?? new ExportProgress()
   const bar = progressBar(context, 'Exporting', options.quiet)
+  let failure: unknown
   let bytes = 0
-  let records = 0
-  let counts: ExportCounts | undefined
-  try {
-    for await (const lines of exportLines(service, filterOfOptions(options), context.clock.now(), point)) {
-      await sink.write(lines.bytes)
-      bytes += lines.bytes.length
-      records += lines.records
-      counts = lines.counts
-      bar.update(bytes, undefined, `${countText(records, 'record')}  ${lines.stream ?? ''}`)
+  // Ends without an error, so that what came before it is written completely.
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    const warn = (message: string) => context.printError(`Warning: ${printable(message)}`)
+    const request = { filter: filterOfOptions(options), now: context.clock.now(), progress, onWarning: warn }
+    try {
+      for await (const chunk of linesOfEntries(exportEntries(service, request))) {
+        yield chunk
+        bytes += chunk.length
+        const { counts, records, stream } = progress
+        const note = `${countText(counts.records + records, 'record')}  ${stream?.name ?? ''}`
+        bar.update(bytes, undefined, note)
+      }
+    } catch (error) {
+      failure = error
     }
-    return counts
+  }
+  try {
+    if (!progress.isComplete) {
+      const output = options.gzip ? gzipped(lines()) : lines()
+      const write = standardOutput(context.output())
+      if (file !== undefined) await file.write(output)
+      else for await (const chunk of output) await write(chunk)
+    }
   } finally {
     bar.stop()
+    await file?.close()
   }
+  if (failure !== undefined) throw failure
+  return progress.counts
+}
+
+async function openTarget(path: string, { resume, ...options }: ExportOptions): Promise<ExportFile> {
+  if (!resume) return ExportFile.create(path)
+  const file = await ExportFile.resume(path)
+  const { basins, streams } = file.progress.header ?? {}
+  const filter = filterOfOptions(options)
+  const isSame = basins === nameFilterText(filter.basins) && streams === nameFilterText(filter.streams)
+  if (basins === undefined || isSame) return file
+  await file.close()
+  throw new TransferError(`${path} was started with other filters: \`--basin ${basins} --stream ${streams}\``)
 }
 
 export const importCommand = (context: CliContext) =>
@@ -225,103 +212,55 @@ export const importCommand = (context: CliContext) =>
         'gunzip < backup.jsonl.gz | headwater import --resume',
       ],
       notes: [
-        'Fails if a stream exists and has records; if the export is a file, before anything is written. With',
-        '--resume, such a stream is continued at its tail if its last record matches the export. A truncated',
-        'file is imported as far as it goes; then the exit code is 1. Retention starts again with the import.',
+        'Stops at a stream that exists and has records. With --resume, such a stream is continued at its tail if',
+        'its last record is the one of the export. A truncated file is imported as far as it goes; then the exit',
+        'code is 1. Retention starts again with the import. Streams of a server begin at 0: one whose first',
+        'records no longer exist is imported into a storage, or with --renumber.',
       ],
-    }).argument('[FILE]', 'File to read, compressed or not. Default: standard input', nonEmpty),
-  ).action(async (path = '-', options) => {
-    const file = path === '-' ? undefined : await openFile(path)
-    try {
-      const counts = await withService(options, context, false, (service, signal) =>
-        importFrom(file, service, options, signal, context),
-      )
-      if (!options.quiet) context.printError(`Imported ${summary(counts)}`)
-    } finally {
-      await file?.close()
-    }
+    })
+      .argument('[FILE]', 'File to read, compressed or not. Default: standard input', nonEmpty)
+      .addOption(renumberOption()),
+  ).action(async (path, options) => {
+    const input = await openInput(path === '-' ? undefined : path, context)
+    const counts = await withService(options, context, false, (service, signal) =>
+      importFrom(input, service, options, signal, context),
+    )
+    if (!options.quiet) context.printError(`Imported ${summary(counts)}`)
   })
 
-/** @param file Undefined: standard input. */
 async function importFrom(
-  file: ImportFile | undefined,
+  { stream, size }: Input,
   service: Service,
-  options: TransferOptions,
+  { renumber, resume = false, quiet, ...options }: TransferOptions,
   signal: AbortSignal,
   context: CliContext,
 ): Promise<ExportCounts> {
-  const { resume = false, quiet } = options
-  const filter = filterOfOptions(options)
-  if (file?.size !== undefined && !resume) {
-    await assertUnoccupied(() => linesOf(gunzipped(file.read())), service, filter)
-  }
   const bar = progressBar(context, 'Importing', quiet)
   const warnings: string[] = []
+  // The writer of a pipe may be silent for long, and must not prevent the stop.
+  const stop = () => void stream.destroy(new TransferError('interrupted', { kind: 'aborted' }))
+  signal.addEventListener('abort', stop, { once: true })
   let bytes = 0
-  async function* input(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of file === undefined ? standardInput(context, signal) : file.read()) {
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunksOf(stream)) {
       bytes += chunk.length
       yield chunk
     }
   }
   try {
-    return await importLines(linesOf(gunzipped(input())), service, {
-      filter,
+    return await importEntries(entriesOf(counted()), service, {
+      filter: filterOfOptions(options),
       resume,
-      onProgress: ({ records }, stream = '') =>
-        bar.update(bytes, file?.size, `${countText(records, 'record')}  ${stream}`),
+      renumber,
+      onProgress: ({ records }, name = '') =>
+        bar.update(bytes, size, `${countText(records, 'record')}  ${name}`),
       onWarning: (message) => warnings.push(message),
     })
   } finally {
+    signal.removeEventListener('abort', stop)
+    stream.destroy()
     bar.stop()
     for (const message of warnings) context.printError(`Warning: ${printable(message)}`)
-  }
-}
-
-/** Reads standard input until the signal: its writer may be silent for long, and must not prevent the stop. */
-async function* standardInput(context: CliContext, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const input = context.input()
-  const stop = () => input.destroy(new TransferError('interrupted', { kind: 'aborted' }))
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    yield* input
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
-}
-
-/** Small, because progress is reported per chunk, and a chunk of a compressed file may take long. */
-const CHUNK_BYTES = 64 * 1024
-
-interface ImportFile {
-  /** The size in bytes; undefined for a pipe, which can be read only once. */
-  readonly size: number | undefined
-  /** Reads from the beginning. May be repeated if the file has a size. */
-  read(): AsyncGenerator<Uint8Array>
-  close(): Promise<void>
-}
-
-/** Rejects with {@link CliError}, as reading does. */
-async function openFile(path: string): Promise<ImportFile> {
-  let file: FileHandle
-  try {
-    file = await open(path, 'r')
-  } catch (error) {
-    throw readError(path, error)
-  }
-  const stats = await file.stat()
-  // An explicit start makes a second read begin at 0. A pipe has no positions.
-  const start = stats.isFile() ? { start: 0 } : {}
-  return {
-    size: stats.isFile() ? stats.size : undefined,
-    close: () => file.close(),
-    async *read() {
-      try {
-        yield* file.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false, ...start })
-      } catch (error) {
-        throw readError(path, error)
-      }
-    },
   }
 }
 
@@ -329,7 +268,7 @@ export const copyCommand = (context: CliContext) =>
   transferOptions(
     newCommand('copy', {
       description: 'Copy streams from one storage or server to another',
-      exclusive: [KEY_OPTIONS],
+      exclusive: [KEY_OPTIONS, ['follow', 'renumber']],
       examples: [
         'headwater copy ./data https://streams.example.com',
         'headwater copy --follow ./data postgres://localhost/app',
@@ -337,7 +276,8 @@ export const copyCommand = (context: CliContext) =>
       notes: [
         'Records keep their sequence numbers and timestamps. FROM and TO are ./data, file:./data,',
         'postgres://HOST/DATABASE or http://HOST:PORT. Tokens are taken from HEADWATER_FROM_TOKEN and',
-        'HEADWATER_TO_TOKEN only. With --resume, streams of TO are continued at their tails.',
+        'HEADWATER_TO_TOKEN only. With --resume, streams of TO are continued at their tails. Streams of a server',
+        'begin at 0: one whose first records no longer exist is copied to a storage, or with --renumber.',
         '',
         'To move: copy with --follow, wait until everything is copied, stop the writers and press Ctrl+C. The',
         'command copies the remaining records. Then start the writers on TO; nothing may write to TO before.',
@@ -346,6 +286,7 @@ export const copyCommand = (context: CliContext) =>
       .argument('<FROM>', 'Storage or URL of a server to copy from')
       .argument('<TO>', 'Storage or URL of a server to copy to')
       .option('--follow', 'Keep copying new records until Ctrl+C')
+      .addOption(renumberOption())
       .addOption(keyOption())
       .addOption(keyFileOption()),
   ).action(async (from, to, options) => {
@@ -372,20 +313,22 @@ async function copyBetween(
   options: TransferOptions & { readonly follow?: boolean | undefined },
   context: CliContext,
 ): Promise<ExportCounts> {
-  const { follow, resume = false, quiet } = options
+  const { follow, renumber, resume = false, quiet } = options
   const stop = stopSignal(context)
   // A following copy ends on its own after the signal; others stop between two requests.
-  const signal = follow ? new AbortController().signal : stop.signal
+  const signal = follow ? undefined : stop.signal
   const bar = progressBar(context, 'Copying', quiet)
   let isCaughtUp = false
   try {
-    return await connected(from, context, CONNECTION, (source, fromServer) =>
-      connected(to, context, CONNECTION, (target, toServer) => {
-        const toService = new Service(target, { encryptionKey, signal, describe: toServer?.describe })
-        const ofSource = { encryptionKey, signal, describe: fromServer?.describe }
-        return copy(new CopySource(source, ofSource, toService), toService, {
+    return await connected(from, context, { retries: RETRIES }, (source, fromServer) =>
+      connected(to, context, { retries: RETRIES }, (target, toServer) => {
+        const shared = { encryptionKey, signal }
+        const fromService = new Service(source, { ...shared, describe: fromServer?.describe })
+        const toService = new Service(target, { ...shared, describe: toServer?.describe })
+        return copy(fromService, toService, {
           filter: filterOfOptions(options),
           resume,
+          renumber,
           until: follow ? stop.signal : undefined,
           clock: context.clock,
           onProgress: (records, stream = '') =>
@@ -399,10 +342,8 @@ async function copyBetween(
       }),
     )
   } catch (error) {
-    if (!(error instanceof TransferError)) throw error
-    if (error.kind === 'aborted') throw new CliError(1, 'stopped before the end; continue with `--resume`')
-    // A copy has no lines that the user could see.
-    throw new CliError(1, printable(error.message.replace(/^line \d+: /, '')))
+    if (!(error instanceof TransferError) || error.kind !== 'aborted') throw error
+    throw new CliError(1, 'stopped before the end; continue with `--resume`')
   } finally {
     bar.stop()
     stop.dispose()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { exportEntries } from '../../adapters/transfer/export-entries.ts'
 import { EVERYTHING, parseNameFilter } from '../../adapters/transfer/name-filter.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { exported, imported, KEY, NOW, openEndpoint, withStreams } from './support.ts'
@@ -11,8 +11,6 @@ const entries = (text: string) =>
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-const seqNums = (text: string) =>
-  entries(text).flatMap(({ seq_num }) => (seq_num === undefined ? [] : [seq_num]))
 
 describe('an export', () => {
   it('has a line for each basin, stream and record', async () => {
@@ -30,7 +28,7 @@ describe('an export', () => {
       '{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
     expect((await exported(source.service)).split('\n')).toEqual([
       '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z","basins":"*","streams":"*"}',
-      '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":null,"delete_on_empty":null},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
+      '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":{"infinite":{}}},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
       `{"stream":"s","basin":"basin-a","config":${config},"cipher":null,"created_at":"2025-01-01T00:00:00Z","start":0,"tail":{"seq_num":4,"timestamp":${T}},"fencing_token":"me"}`,
       `{"seq_num":0,"timestamp":${T},"body":"text"}`,
       `{"seq_num":1,"timestamp":${T},"headers":[["n","v"]],"body_base64":"/wA="}`,
@@ -42,49 +40,24 @@ describe('an export', () => {
     ])
   })
 
-  it('ends at the tail of its start, despite appends and trims', { tags: ['slow'] }, async () => {
+  it('ends at the tail of its start, despite appends', { tags: ['slow'] }, async () => {
     const source = await withStream()
     await source.stream('s').append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
     await source.stream('s').append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
-    let text = ''
-    for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
-      text += Buffer.from(bytes).toString()
-      if (records === 0 || text.includes('"b0"')) continue
-      await source.allAnswered()
-      await source.stream('s').append(['later', trimRecord(1500)])
+    const records: unknown[] = []
+    for await (const batch of exportEntries(source.service, { filter: EVERYTHING, now: NOW })) {
+      if (batch[0]!.kind !== 'record') continue
+      records.push(...batch)
+      await source.stream('s').append('later')
     }
-    expect(seqNums(text)).toEqual([
-      ...Array(1000).keys(),
-      ...Array.from({ length: 1000 }, (_, i) => 1000 + i),
-    ])
-    const target = await openEndpoint({ clock: source.clock })
-    await imported(target.service, text)
-    expect((await target.stream('s').checkTail()).seqNum).toBe(2000)
-  })
-
-  it('omits records that are trimmed before it reads them', { tags: ['slow'] }, async () => {
-    const source = await withStream()
-    for (let i = 0; i < 4; i++) await source.stream('s').append(Array.from({ length: 1000 }, () => 'x'))
-    let text = ''
-    for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
-      text += Buffer.from(bytes).toString()
-      if (records === 0) continue
-      // The next batch is already read.
-      await source.allAnswered()
-      await source.stream('s').append([trimRecord(3500)])
-    }
-    expect(seqNums(text)).toEqual([...Array(2000).keys(), ...Array.from({ length: 500 }, (_, i) => 3500 + i)])
-    const target = await openEndpoint({ clock: source.clock })
-    await imported(target.service, text)
-    await target.clock.advance('1s')
-    expect(seqNums(await exported(target.service))).toEqual(seqNums(text))
+    expect(records).toHaveLength(2000)
   })
 
   it('fails if a stream is deleted while it is exported', async () => {
     const source = await withStream()
     const thousand = Array(1000).fill('x')
     for (let i = 0; i < 3; i++) await source.stream('s').append(thousand)
-    const running = exportLines(source.service, EVERYTHING, NOW)
+    const running = exportEntries(source.service, { filter: EVERYTHING, now: NOW })
     for (let i = 0; i < 4; i++) await running.next()
     await source.stream('s').delete()
     const rest = (async () => {
@@ -93,7 +66,7 @@ describe('an export', () => {
     await expect(rest).rejects.toThrow('stream s of basin basin-a: ')
   })
 
-  it('writes null for the fencing token if it may only read', async () => {
+  it('leaves out the fencing token if it may only read', async () => {
     const source = await withStream()
     await source.stream('s').append(['x', fenceRecord('me'), trimRecord(3)])
     const token = await source.hw.issueAccessToken({
@@ -111,8 +84,8 @@ describe('an export', () => {
     const reader = source.with({ token, fetch: createHandler(source.hw) })
     const text = await exported(reader)
     expect(text).not.toContain(token)
-    expect(entries(text)[2]).toMatchObject({ start: 3, fencing_token: null })
-    const target = await openEndpoint()
+    expect(entries(text)[2]).not.toHaveProperty('fencing_token')
+    const target = await openEndpoint({ kind: 'directory' })
     await imported(target.service, text)
     await expect(target.stream('s').append('x', { fencingToken: 'me' })).rejects.toMatchObject({
       fencingToken: '',
@@ -148,7 +121,7 @@ describe('an export', () => {
     ['basin-a', '*', ['a', 'ab', 'b']],
     ['basin*', 'a*', ['a', 'ab', 'a']],
     ['*', 'a', ['a', 'a']],
-    ['basin', '*', []],
+    ['none*', '*', []],
   ])('matches basins %j and streams %j', async (basins, streams, expected) => {
     const { hw, service } = await openEndpoint()
     for (const [basin, names] of [
