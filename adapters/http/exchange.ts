@@ -51,8 +51,8 @@ export interface RequestExchange {
    */
   bytesIfReceived?(): Uint8Array | undefined
   /**
-   * Reads the body as it arrives, no faster than it is consumed. `return` discards the rest and ends a
-   * pending `next`. Throws if something else has read the body; `next` rejects if the body is truncated.
+   * Reads the body as it arrives, no faster than it is consumed. `return` discards the rest. Throws if
+   * something else has read the body; `next` rejects if the body is truncated.
    *
    * @internal
    */

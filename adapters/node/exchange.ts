@@ -67,14 +67,24 @@ export class NodeExchange implements RequestExchange {
     return body === null ? EMPTY_BYTES : plainBytes(body)
   }
 
-  chunks(): AsyncIterableIterator<Uint8Array> {
+  chunks(): AsyncGenerator<Uint8Array, undefined> {
     if (wasRead(this.source)) throw bodyAlreadyRead()
-    return new BodyChunks(this.source, () => this.#brokenOff())
+    return this.#read()
   }
 
-  /** The reason for the end of an incomplete body. */
-  #brokenOff(): unknown {
-    return this.signal.aborted ? this.signal.reason : new Error('the request body is truncated')
+  async *#read(): AsyncGenerator<Uint8Array, undefined> {
+    const req = this.source
+    try {
+      // The response is sent on the connection of the request, which must outlive a part that was read.
+      const chunks: AsyncIterable<Buffer> = req.iterator({ destroyOnReturn: false })
+      for await (const chunk of chunks) yield plainBytes(chunk)
+      // A reset HTTP/2 stream ends like a complete one.
+      if (req.aborted) throw new Error('the request was aborted')
+    } catch {
+      throw this.signal.aborted ? this.signal.reason : new Error('the request body is truncated')
+    } finally {
+      req.resume()
+    }
   }
 }
 
@@ -97,63 +107,6 @@ function clientSignal(req: NodeRequest, res: NodeResponse): AbortSignal {
   emitter.once('aborted', leave)
   if (outlet.destroyed || req.socket.destroyed) leave()
   return controller.signal
-}
-
-const DONE = { done: true, value: undefined } as const
-const EVENTS = ['readable', 'end', 'error', 'close'] as const
-
-/**
- * The chunks of a body at the pace of its consumer. Node's own iterator destroys the request when it is left
- * early.
- */
-class BodyChunks implements AsyncIterableIterator<Uint8Array> {
-  readonly #req: NodeRequest
-  readonly #brokenOff: () => unknown
-  readonly #wake = () => this.#resolve?.()
-  #resolve: (() => void) | undefined
-  #state: 'new' | 'reading' | 'over' = 'new'
-
-  constructor(req: NodeRequest, brokenOff: () => unknown) {
-    this.#req = req
-    this.#brokenOff = brokenOff
-  }
-
-  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    const req = this.#req
-    if (this.#state === 'new') {
-      this.#state = 'reading'
-      for (const event of EVENTS) req.on(event, this.#wake)
-    }
-    for (;;) {
-      if (this.#state === 'over') return DONE
-      // A reset HTTP/2 stream also ends.
-      if (req.aborted) throw this.#end(this.#brokenOff())
-      const chunk: Buffer | null = req.read()
-      if (chunk !== null) return { done: false, value: plainBytes(chunk) }
-      if (req.readableEnded) return this.#end(DONE)
-      if (req.destroyed) throw this.#end(this.#brokenOff())
-      await new Promise<void>((resolve) => {
-        this.#resolve = resolve
-      })
-    }
-  }
-
-  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#end(DONE)
-    this.#wake()
-    return DONE
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  #end<Result>(result: Result): Result {
-    this.#state = 'over'
-    for (const event of EVENTS) this.#req.off(event, this.#wake)
-    this.#req.resume()
-    return result
-  }
 }
 
 /** Whether something else, such as a body parser, has read of the body. */

@@ -92,6 +92,7 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
   #abandoned: { readonly reason: unknown } | undefined
   #wakeReader = () => {}
   #wakeWriter = () => {}
+  #stopWaiting = () => {}
 
   constructor(request: ApiRequest, session: AppendSession, chunks: AsyncIterator<Uint8Array, undefined>) {
     this.#request = request
@@ -165,10 +166,7 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
     let reserved = 0
     try {
       for (;;) {
-        const chunk = await this.#chunks.next().catch((reason: unknown) => {
-          this.#abandoned = { reason }
-          this.#end()
-        })
+        const chunk = await this.#nextChunk()
         if (chunk === undefined || this.#isStopped) return
         if (chunk.done) break
         for (const frame of decoder.decode(chunk.value)) {
@@ -187,6 +185,17 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
     } finally {
       pendingBodies.release(reserved)
     }
+  }
+
+  /** Resolves to undefined if the client has left, or once no further inputs are taken. */
+  #nextChunk(): Promise<IteratorResult<Uint8Array, undefined> | undefined> {
+    return new Promise((resolve) => {
+      this.#stopWaiting = () => resolve(undefined)
+      this.#chunks.next().then(resolve, (reason: unknown) => {
+        this.#abandoned = { reason }
+        this.#end()
+      })
+    })
   }
 
   get #isStopped(): boolean {
@@ -228,8 +237,9 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
     this.#stopReading()
   }
 
-  /** Ends a pending `next` of the upload, and discards its rest. */
+  /** Stops waiting for the upload, and discards its rest. */
   #stopReading(): void {
+    this.#stopWaiting()
     this.#wakeWriter()
     void this.#chunks.return?.()
   }
