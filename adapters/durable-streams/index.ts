@@ -5,7 +5,7 @@ import { answerFetchEvents, scopePath } from '../http/service-worker.ts'
 import { durableStreamsCore } from './core.ts'
 import { type DurableStreamsOptions, durableStreamsSettings } from './options.ts'
 
-export type { DurableStreamsOptions } from './options.ts'
+export type { DurableStreamsMount, DurableStreamsOptions } from './options.ts'
 
 /**
  * Returns a fetch handler that serves the streams of a basin by the Durable Streams protocol, in any runtime

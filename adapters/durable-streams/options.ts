@@ -3,38 +3,23 @@ import { UNARY_WAIT_MS_MAX } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
 import { assertOptions, assertText, type MembersOf } from '../../src/model/validation.ts'
 import {
-  HANDLER_OPTIONS,
+  COMMON_OPTIONS,
   type HandlerOptions,
   type HandlerSettings,
   handlerSettings,
 } from '../http/options.ts'
+
 import { APPEND_BYTES_MAX } from './messages.ts'
 
 /**
- * Options of a handler for the Durable Streams protocol; the others are those of `createHandler`.
+ * How the Durable Streams protocol serves the streams of a basin.
  *
  * ```ts
- * const handler = createDurableStreamsHandler(hw, {
- *   basin: 'app',
- *   path: '/streams',
- *   longPollMs: 20_000,
- *   sseMs: 60_000,
- * })
+ * const mount: DurableStreamsMount = { basin: 'app', path: '/streams', longPollMs: 20_000, sseMs: 60_000 }
+ * await serve(hw, { durableStreams: mount })
  * ```
  */
-export interface DurableStreamsOptions
-  extends Pick<
-    HandlerOptions,
-    | 'auth'
-    | 'getToken'
-    | 'cors'
-    | 'compression'
-    | 'allowedHosts'
-    | 'retention'
-    | 'limits'
-    | 'prefix'
-    | 'onError'
-  > {
+export interface DurableStreamsMount {
   /** The basin of all streams. It is created with the first stream. */
   readonly basin: string
   /** The path of the streams: each path below it is a stream. Default `/v1/stream`. */
@@ -45,22 +30,26 @@ export interface DurableStreamsOptions
   readonly sseMs?: number | undefined
 }
 
-/** The members of {@link DurableStreamsOptions}. */
-export const DURABLE_STREAMS_OPTIONS: MembersOf<DurableStreamsOptions> = {
-  auth: HANDLER_OPTIONS.auth,
-  getToken: HANDLER_OPTIONS.getToken,
-  cors: HANDLER_OPTIONS.cors,
-  compression: HANDLER_OPTIONS.compression,
-  allowedHosts: HANDLER_OPTIONS.allowedHosts,
-  retention: HANDLER_OPTIONS.retention,
-  limits: HANDLER_OPTIONS.limits,
-  prefix: HANDLER_OPTIONS.prefix,
-  onError: HANDLER_OPTIONS.onError,
+/**
+ * Options of a handler for the Durable Streams protocol; most are those of `createHandler`.
+ *
+ * ```ts
+ * const handler = createDurableStreamsHandler(hw, { basin: 'app', auth: 'none', cors: true })
+ * ```
+ */
+export interface DurableStreamsOptions
+  extends DurableStreamsMount,
+    Omit<HandlerOptions, 'publicMetrics' | 'basinDomains' | 'basin' | 'page'> {}
+
+/** The members of {@link DurableStreamsMount}. */
+export const DURABLE_STREAMS_MOUNT: MembersOf<DurableStreamsMount> = {
   basin: assertText,
   path: 'string',
   longPollMs: 'number',
   sseMs: 'number',
 }
+
+const OPTIONS: MembersOf<DurableStreamsOptions> = { ...COMMON_OPTIONS, ...DURABLE_STREAMS_MOUNT }
 
 /** The options with all defaults. */
 export interface DurableStreamsSettings {
@@ -98,7 +87,7 @@ const SSE_MS = 60_000
 
 /** Throws `invalid` for invalid options. */
 export function durableStreamsSettings(options: DurableStreamsOptions): DurableStreamsSettings {
-  assertOptions(options, DURABLE_STREAMS_OPTIONS)
+  assertOptions(options, OPTIONS)
   const { basin, path = DEFAULT_PATH, longPollMs = LONG_POLL_MS, sseMs = SSE_MS, ...shared } = options
   const http = handlerSettings(
     { ...shared, retention: shared.retention ?? 'infinite' },

@@ -165,21 +165,26 @@ const assertPage: Check = (value, field) => {
   assertText(contentSecurityPolicy, `${field}.contentSecurityPolicy`)
 }
 
-/** The members of {@link HandlerOptions}. */
-export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
+/** The options that all protocols have. */
+export const COMMON_OPTIONS = {
   auth: oneOf(['token', 'none']),
   getToken: 'function',
-  publicMetrics: 'boolean',
   cors: assertCors,
   compression: 'boolean',
   allowedHosts: listOf(assertText),
-  basinDomains: listOf(assertText),
-  basin: 'string',
   retention: assertRetention,
   limits: HANDLER_LIMITS,
   prefix: 'string',
-  page: assertPage,
   onError: 'function',
+} satisfies Members
+
+/** The members of {@link HandlerOptions}. */
+export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
+  ...COMMON_OPTIONS,
+  publicMetrics: 'boolean',
+  basinDomains: listOf(assertText),
+  basin: 'string',
+  page: assertPage,
 }
 
 /** The options with all defaults. */

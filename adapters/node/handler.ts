@@ -5,8 +5,8 @@ import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { durableStreamsCore } from '../durable-streams/core.ts'
 import {
-  DURABLE_STREAMS_OPTIONS,
-  type DurableStreamsOptions,
+  DURABLE_STREAMS_MOUNT,
+  type DurableStreamsMount,
   durableStreamsSettings,
 } from '../durable-streams/options.ts'
 import { HttpCore } from '../http/core.ts'
@@ -26,19 +26,6 @@ import { NodeExchange } from './exchange.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 import { abortResponse, discardUpload, type OpenShare, writeReply } from './reply.ts'
-
-/**
- * The part of a handler that serves the Durable Streams protocol. Tokens, CORS and limits are those of the
- * handler.
- */
-export type DurableStreamsMount = Pick<DurableStreamsOptions, 'basin' | 'path' | 'longPollMs' | 'sseMs'>
-
-const DURABLE_STREAMS_MOUNT: MembersOf<DurableStreamsMount> = {
-  basin: DURABLE_STREAMS_OPTIONS.basin,
-  path: DURABLE_STREAMS_OPTIONS.path,
-  longPollMs: DURABLE_STREAMS_OPTIONS.longPollMs,
-  sseMs: DURABLE_STREAMS_OPTIONS.sseMs,
-}
 
 /**
  * Options of {@link toNodeHandler}.

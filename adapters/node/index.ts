@@ -1,7 +1,7 @@
+export type { DurableStreamsMount } from '../durable-streams/options.ts'
 export type { ConnectionCounts } from './connections.ts'
 export {
   type DrainableNodeHandler,
-  type DurableStreamsMount,
   type NodeHandler,
   type NodeHandlerLimits,
   type NodeHandlerOptions,
