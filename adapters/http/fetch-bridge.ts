@@ -70,17 +70,22 @@ class FetchExchange implements RequestExchange {
   }
 
   chunks(): AsyncIterableIterator<Uint8Array> {
-    assertUnread(this.source)
+    if (this.source.bodyUsed || this.source.body?.locked) throw bodyAlreadyRead()
     const done = { done: true, value: undefined } as const
-    let reader: BodyReader | undefined
+    let opened: Promise<BodyReader | undefined> | undefined
+    const reader = () => {
+      opened ??= readerOf(this.source)
+      return opened
+    }
     return {
       next: async () => {
-        reader ??= readerOf(this.source)
-        return reader === undefined ? done : readChunk(reader, this.source.signal)
+        const body = await reader()
+        return body === undefined ? done : readChunk(body, this.source.signal)
       },
       return: async () => {
-        reader ??= readerOf(this.source)
-        if (reader !== undefined) cancel(reader)
+        void reader()
+          .then((body) => body?.cancel())
+          .catch(() => {})
         return done
       },
       [Symbol.asyncIterator]() {
@@ -92,14 +97,9 @@ class FetchExchange implements RequestExchange {
 
 type BodyReader = ReadableStreamDefaultReader<Uint8Array>
 
-function assertUnread(request: Request): void {
-  if (request.bodyUsed || request.body?.locked) throw bodyAlreadyRead()
-}
-
-function readerOf(request: Request): BodyReader | undefined {
-  assertUnread(request)
+async function readerOf(request: Request): Promise<BodyReader | undefined> {
   // Service workers in Firefox have no streams of request bodies, which also hides whether there is a body.
-  const body = request.body === undefined ? bodyAsBlob(request) : request.body
+  const body = request.body === undefined ? (await request.blob()).stream() : request.body
   return body?.getReader()
 }
 
@@ -123,26 +123,6 @@ async function readChunk(
   } finally {
     signal.removeEventListener('abort', leave!)
   }
-}
-
-function cancel(reader: BodyReader, reason?: unknown): void {
-  reader.cancel(reason).catch(() => {})
-}
-
-function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
-  let reading: Promise<ReadableStreamDefaultReader<Uint8Array>> | undefined
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        reading ??= request.blob().then((blob) => blob.stream().getReader())
-        const { done, value } = await (await reading).read()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: async (reason) => (await reading)?.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 /**

@@ -4,64 +4,16 @@ type UsageCounters = Awaited<ReturnType<Engine['counters']>>
 /** Counts of observations by size. */
 type HistogramCounts = UsageCounters['appendBatchBytes']
 
-/** A Prometheus metric with its samples. */
-interface PrometheusMetric {
-  /** The name with its unit, as in `headwater_appended_bytes_total`. */
-  readonly name: string
-  readonly help: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly samples: readonly PrometheusSample[]
-}
-
-interface PrometheusSample {
-  /** Appended to the name of the metric: `_bucket`, `_sum` and `_count` of a histogram. */
-  readonly suffix?: string | undefined
-  readonly labels?: Readonly<Record<string, string>> | undefined
-  readonly value: number
-}
-
 export const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The metrics in the text exposition format 0.0.4 (docs/protocol.md "Health and Prometheus"). */
-export function prometheusText(metrics: readonly PrometheusMetric[]): string {
-  return metrics.map(metricText).join('')
-}
-
-/** The samples of a histogram. Each bucket counts the observations up to its bound. */
-export function histogramSamples({ bounds, counts, sum }: HistogramCounts): PrometheusSample[] {
-  let total = 0
-  const buckets = counts.map((count, i) => {
-    total += count
-    const le = i < bounds.length ? String(bounds[i]) : '+Inf'
-    return { suffix: '_bucket', labels: { le }, value: total }
-  })
-  return [...buckets, { suffix: '_sum', value: sum }, { suffix: '_count', value: total }]
-}
-
-function metricText({ name, help, type, samples }: PrometheusMetric): string {
-  const lines = samples.map(
-    ({ suffix = '', labels = {}, value }) => `${name}${suffix}${labelText(labels)} ${value}`,
+/**
+ * The metrics of `/metrics` in the text exposition format 0.0.4 (docs/protocol.md "Health and Prometheus").
+ * None of them names a basin or a stream.
+ */
+export function prometheusText(open: EngineStats, totals: UsageCounters): string {
+  const operations = Object.entries(totals.operations).map(
+    ([name, value]) => [`{operation="${name}"}`, value] as const,
   )
-  return [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${type}`, ...lines, ''].join('\n')
-}
-
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(
-    ([name, value]) => `${name}="${escaped(value).replaceAll('"', '\\"')}"`,
-  )
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
-}
-
-/** The metrics of `/metrics`. None of them names a basin or a stream. */
-export function prometheusReport(open: EngineStats, totals: UsageCounters): PrometheusMetric[] {
-  const operations = Object.entries(totals.operations).map(([operation, value]) => ({
-    labels: { operation },
-    value,
-  }))
   return [
     gauge('open_sessions', 'Reads and append sessions that are open', open.openSessions),
     gauge('open_reads', 'Read sessions and long polls that are open', open.openReads),
@@ -76,12 +28,7 @@ export function prometheusReport(open: EngineStats, totals: UsageCounters): Prom
     gauge('clock_offset_seconds', 'How far the storage clock is ahead', open.clockOffsetMs / 1000),
     gauge('expiry_paused', '1 while a stepped clock is not confirmed', Number(open.expiryPaused)),
     counter('lost_tails_total', 'Streams that lost records', open.lostTails),
-    {
-      name: 'headwater_operations_total',
-      help: 'Control operations, by name',
-      type: 'counter',
-      samples: operations,
-    },
+    metric('counter', 'operations_total', 'Control operations, by name', operations),
     counter('appends_total', 'Appends that became durable', totals.appends),
     counter('appended_records_total', 'Records that became durable', totals.appendedRecords),
     counter('appended_bytes_total', 'Metered bytes that became durable', totals.appendedBytes),
@@ -101,17 +48,34 @@ export function prometheusReport(open: EngineStats, totals: UsageCounters): Prom
     ),
     histogram('append_batch_records', 'Records of an append', totals.appendBatchRecords),
     histogram('append_batch_bytes', 'Metered bytes of an append', totals.appendBatchBytes),
-  ]
+  ].join('')
 }
 
-function gauge(name: string, help: string, value: number): PrometheusMetric {
-  return { name: `headwater_${name}`, help, type: 'gauge', samples: [{ value }] }
+function gauge(name: string, help: string, value: number): string {
+  return metric('gauge', name, help, [['', value]])
 }
 
-function counter(name: string, help: string, value: number): PrometheusMetric {
-  return { name: `headwater_${name}`, help, type: 'counter', samples: [{ value }] }
+function counter(name: string, help: string, value: number): string {
+  return metric('counter', name, help, [['', value]])
 }
 
-function histogram(name: string, help: string, counts: HistogramCounts): PrometheusMetric {
-  return { name: `headwater_${name}`, help, type: 'histogram', samples: histogramSamples(counts) }
+/** Each bucket counts the observations up to its bound. */
+function histogram(name: string, help: string, { bounds, counts, sum }: HistogramCounts): string {
+  let total = 0
+  const buckets = counts.map((count, i) => {
+    total += count
+    return [`_bucket{le="${bounds[i] ?? '+Inf'}"}`, total] as const
+  })
+  return metric('histogram', name, help, [...buckets, ['_sum', sum], ['_count', total]])
+}
+
+/** A metric with its samples: what follows its name, and the value. */
+function metric(
+  type: 'counter' | 'gauge' | 'histogram',
+  name: string,
+  help: string,
+  samples: readonly (readonly [suffix: string, value: number])[],
+): string {
+  const lines = samples.map(([suffix, value]) => `headwater_${name}${suffix} ${value}`)
+  return [`# HELP headwater_${name} ${help}`, `# TYPE headwater_${name} ${type}`, ...lines, ''].join('\n')
 }

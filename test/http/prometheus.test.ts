@@ -50,6 +50,8 @@ test('reports totals and open sessions', async () => {
   }
   expect(Object.fromEntries(Object.keys(expected).map((name) => [name, samples.get(name)]))).toEqual(expected)
   expect(text).not.toContain(BASIN)
+  const head = '# HELP headwater_open_reads Read sessions and long polls that are open\n'
+  expect(text).toContain(`${head}# TYPE headwater_open_reads gauge\nheadwater_open_reads 1\n# HELP `)
   await live.cancel()
 })
 

@@ -6,7 +6,7 @@ import { ACCOUNT_METRIC_SETS, BASIN_METRIC_SETS, STREAM_METRIC_SETS } from '../.
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { decodeMetricsQuery } from '../../../src/wire/query.ts'
-import { PROMETHEUS_CONTENT_TYPE, prometheusReport, prometheusText } from '../prometheus.ts'
+import { PROMETHEUS_CONTENT_TYPE, prometheusText } from '../prometheus.ts'
 import { jsonReply, type Reply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
 import { type OpenSession, openSessions } from '../sessions.ts'
@@ -38,7 +38,7 @@ export const health: Endpoint = async (request) => {
 export const prometheus: Endpoint = async ({ owner }) => ({
   status: 200,
   headers: { 'content-type': PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
-  body: prometheusText(prometheusReport(owner.stats(), await owner.counters())),
+  body: prometheusText(owner.stats(), await owner.counters()),
 })
 
 export const accountMetrics: Endpoint = async (request, hw) => {
