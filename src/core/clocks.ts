@@ -81,8 +81,3 @@ export function refineOffset(known: ClockOffset, measured: ClockOffset): ClockOf
   const isConsistent = Math.abs(measured.offsetMs - known.offsetMs) <= measured.errorMs + known.errorMs
   return isConsistent && known.errorMs <= measured.errorMs ? known : measured
 }
-
-/** Whether the clocks differ by more than a limit, however imprecise the measurement. */
-export function exceedsOffset({ offsetMs, errorMs }: ClockOffset, limitMs: number): boolean {
-  return Math.abs(offsetMs) - errorMs > limitMs
-}

@@ -1,6 +1,6 @@
 /** The storage contract and its errors, and the parts that storages are made of, for authors of storages. */
 
-export { type ClockOffset, exceedsOffset, measuredOffset, refineOffset } from '../core/clocks.ts'
+export { type ClockOffset, measuredOffset, refineOffset } from '../core/clocks.ts'
 export {
   extendedExpiry,
   isExpired,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exceedsOffset, measuredOffset, refineOffset } from '../../src/core/clocks.ts'
+import { measuredOffset, refineOffset } from '../../src/core/clocks.ts'
 
 const AGREED = { offsetMs: 0, errorMs: 0 }
 
@@ -35,11 +35,5 @@ describe('the offset of a clock', () => {
     ],
   ])('%s', (_, known, measured, expected) => {
     expect(refineOffset(known, measured)).toEqual(expected)
-  })
-
-  it('exceeds a limit only if it does so in spite of the error', () => {
-    expect(exceedsOffset({ offsetMs: -1_500, errorMs: 400 }, 1_000)).toBe(true)
-    expect(exceedsOffset({ offsetMs: -1_500, errorMs: 500 }, 1_000)).toBe(false)
-    expect(exceedsOffset({ offsetMs: 1e12, errorMs: 1 }, Number.POSITIVE_INFINITY)).toBe(false)
   })
 })

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
-import { numberOf } from './client.ts'
-import type { Database } from './database.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { numberOf } from './connections.ts'
+import { type Database, pause } from './database.ts'
 import type { Tables } from './schema.ts'
 import { SERVER_TIME, type ServerClock } from './server-clock.ts'
 
@@ -19,41 +20,42 @@ export class BackgroundLease {
   readonly #tables: Tables
   readonly #clock: Clock
   readonly #serverClock: ServerClock | undefined
-  readonly #holder: string
   readonly #onElected: (isElected: boolean) => void
+  readonly #holder = idFrom(secureRandom)
+  readonly #ending = new AbortController()
+  readonly #held: Promise<void>
   #isElected = false
   #confirmedAt = 0
-  #isEnded = false
-  #cancelTimer: (() => void) | undefined
-  #running: Promise<void>
 
-  /** `holder` identifies the session. Every claim measures the clock of the server. */
+  /** Every claim measures the clock of the server. */
   constructor(
     database: Database,
     tables: Tables,
     clock: Clock,
     serverClock: ServerClock | undefined,
-    holder: string,
     onElected: (isElected: boolean) => void,
   ) {
     this.#database = database
     this.#tables = tables
     this.#clock = clock
     this.#serverClock = serverClock
-    this.#holder = holder
     this.#onElected = onElected
-    this.#running = this.#claim()
+    this.#held = this.#hold()
   }
 
   /** Gives the lease up. Never rejects. */
-  async end(): Promise<void> {
-    if (this.#isEnded) return
-    this.#isEnded = true
-    this.#cancelTimer?.()
-    const wasElected = this.#isElected
+  end(): Promise<void> {
     this.#setElected(false)
-    await this.#running
-    if (!wasElected && !this.#isElected) return
+    this.#ending.abort()
+    return this.#held
+  }
+
+  async #hold(): Promise<void> {
+    const { signal } = this.#ending
+    while (!signal.aborted) {
+      await this.#claim()
+      await pause(this.#clock, this.#isElected ? RENEW_MS : TRY_MS, signal, { background: true })
+    }
     await this.#database
       .query(`DELETE FROM ${this.#tables.leases} WHERE name = 'background' AND holder = $1`, [this.#holder])
       .catch(() => {})
@@ -72,27 +74,17 @@ export class BackgroundLease {
          SELECT (SELECT count(*) FROM claimed) AS held, ${SERVER_TIME} AS now`,
         [this.#holder, LEASE_MS],
       )
-      const isHeld = numberOf(row?.held) > 0
       this.#serverClock?.measured(startedAt, row?.now)
-      if (isHeld) this.#confirmedAt = startedAt
-      this.#setElected(isHeld)
+      this.#confirmedAt = startedAt
+      this.#setElected(numberOf(row?.held) > 0)
     } catch {
       if (this.#clock.now() - this.#confirmedAt >= LEASE_MS) this.#setElected(false)
     }
-    if (this.#isEnded) return
-    this.#cancelTimer = this.#clock.schedule(
-      this.#isElected ? RENEW_MS : TRY_MS,
-      () => {
-        this.#running = this.#claim()
-      },
-      { background: true },
-    )
   }
 
   #setElected(isElected: boolean): void {
-    const isNew = this.#isElected !== isElected
+    if (this.#isElected === isElected || this.#ending.signal.aborted) return
     this.#isElected = isElected
-    // Once it has ended, only `end` learns of a late claim.
-    if (isNew && !(this.#isEnded && isElected)) this.#onElected(isElected)
+    this.#onElected(isElected)
   }
 }

@@ -3,10 +3,10 @@ import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import { keyBounds, randomVersion } from '../../../src/storage/commit-plan.ts'
 import type { CatalogChange, Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
-import { bytesOf, hexOf, numberOf, type PostgresRow } from './client.ts'
+import { bytesOf, hexOf, numberOf, type PostgresRow } from './connections.ts'
 import { type Database, prepared } from './database.ts'
 import { DIVISION_BY_ZERO, UNIQUE_VIOLATION } from './failures.ts'
-import { newLogRow } from './heads.ts'
+import { newLogRow } from './logs.ts'
 import type { Tables } from './schema.ts'
 
 /** Reads documents. */
@@ -41,11 +41,9 @@ export class PostgresCatalog {
 function statementsOf({ documents }: Tables) {
   const list = (comparison: string) =>
     prepared(`SELECT key, value, version FROM ${documents}
-      WHERE collection = $1 AND key ${comparison} $2 AND key < $3 AND value IS NOT NULL
-      ORDER BY key LIMIT $4`)
+      WHERE collection = $1 AND key ${comparison} $2 AND key < $3 ORDER BY key LIMIT $4`)
   return {
-    get: prepared(`SELECT key, value, version FROM ${documents}
-      WHERE collection = $1 AND key = $2 AND value IS NOT NULL`),
+    get: prepared(`SELECT key, value, version FROM ${documents} WHERE collection = $1 AND key = $2`),
     listFrom: list('>='),
     listAfter: list('>'),
   }
@@ -55,99 +53,85 @@ function documentOf({ key, value, version }: PostgresRow): Document {
   return { key: lossyTextOf(bytesOf(key)), value: JSON.parse(String(value)), version: numberOf(version) }
 }
 
-type DocumentChange = Extract<CatalogChange, { readonly key: string }>
-
 /**
  * Changes of one kind. `sql` makes them for the rows in `$n`, a JSON array, and returns a row for each change
  * that was made. A row that is checked stays locked until the commit, so that no other commit changes it.
  */
 interface Step {
   readonly sql: (tables: Tables, parameter: string) => string
-  /** Whether every row has to be made. */
-  readonly isRequired: boolean
+  /** The condition on what `sql` returned, besides for changes that expect nothing. */
+  readonly holds?: (name: string, count: number) => string
+}
+
+function allMade(name: string, count: number): string {
+  return `(SELECT count(*) FROM "${name}") = ${count}`
 }
 
 const STEPS = {
   putAny: {
-    sql: ({ documents }, rows) => `INSERT INTO ${documents} AS d (collection, key, value, version)
-      SELECT c, decode(k, 'hex'), v, n FROM ${recordset(rows)}
-      ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value, version = excluded.version
-      RETURNING 1`,
-    isRequired: true,
+    sql: ({ documents }, rows) => `INSERT INTO ${documents} (collection, key, value, version)
+      SELECT c, decode(k, 'hex'), v, n FROM ${documentRows(rows)}
+      ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value, version = excluded.version`,
   },
-  // A null value marks a missing document, which only a check leaves.
   create: {
-    sql: ({ documents }, rows) => `INSERT INTO ${documents} AS d (collection, key, value, version)
-      SELECT c, decode(k, 'hex'), v, n FROM ${recordset(rows)}
-      ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value, version = excluded.version
-      WHERE d.value IS NULL RETURNING 1`,
-    isRequired: true,
+    sql: ({ documents }, rows) => `INSERT INTO ${documents} (collection, key, value, version)
+      SELECT c, decode(k, 'hex'), v, n FROM ${documentRows(rows)}
+      ON CONFLICT (collection, key) DO NOTHING RETURNING 1`,
+    holds: allMade,
   },
   replace: {
     sql: ({ documents }, rows) => `UPDATE ${documents} AS d SET value = r.v, version = r.n
-      FROM ${recordset(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex')
-      AND d.version = r.e AND d.value IS NOT NULL RETURNING 1`,
-    isRequired: true,
+      FROM ${documentRows(rows)} WHERE ${IS_EXPECTED} RETURNING 1`,
+    holds: allMade,
   },
   deleteAny: {
     sql: ({ documents }, rows) => `DELETE FROM ${documents} AS d
-      USING ${recordset(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex') RETURNING 1`,
-    isRequired: false,
+      USING ${documentRows(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex')`,
   },
   delete: {
     sql: ({ documents }, rows) => `DELETE FROM ${documents} AS d
-      USING ${recordset(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex')
-      AND d.version = r.e AND d.value IS NOT NULL RETURNING 1`,
-    isRequired: true,
+      USING ${documentRows(rows)} WHERE ${IS_EXPECTED} RETURNING 1`,
+    holds: allMade,
   },
   check: {
     sql: ({ documents }, rows) => `SELECT 1 FROM ${documents} AS d
-      JOIN ${recordset(rows)} ON d.collection = r.c AND d.key = decode(r.k, 'hex') AND d.version = r.e
-      WHERE d.value IS NOT NULL FOR SHARE OF d`,
-    isRequired: true,
-  },
-  // A row that is inserted meanwhile cannot be locked before, so this one takes its place.
-  checkMissing: {
-    sql: ({ documents }, rows) => `INSERT INTO ${documents} AS d (collection, key, value, version)
-      SELECT c, decode(k, 'hex'), NULL, n FROM ${recordset(rows)}
-      ON CONFLICT (collection, key) DO UPDATE SET version = excluded.version
-      WHERE d.value IS NULL RETURNING 1`,
-    isRequired: true,
+      JOIN ${documentRows(rows)} ON ${IS_EXPECTED} FOR SHARE OF d`,
+    holds: allMade,
   },
   createLog: {
-    sql: ({ logs }, rows) => `INSERT INTO ${logs} AS l
+    sql: ({ logs }, rows) => `INSERT INTO ${logs}
       (id, epoch, seq_num, append_id, state, metered_bytes, is_deleted)
-      SELECT decode(r.id, 'hex'), r.epoch, r.seq_num, '', r.state, 0, false
-      FROM json_to_recordset(${rows}::json) AS r (id text, epoch bigint, seq_num bigint, state text)
+      SELECT decode(r.id, 'hex'), r.epoch, r.seq_num, '', r.state, 0, false FROM ${logRows(rows)}
       ON CONFLICT (id) DO NOTHING RETURNING 1`,
-    isRequired: true,
+    holds: allMade,
   },
   setEpoch: {
     sql: ({ logs }, rows) => `UPDATE ${logs} AS l
       SET epoch = r.epoch, extensions = COALESCE(r.extensions, l.extensions)
-      FROM json_to_recordset(${rows}::json) AS r (id text, epoch bigint, extensions text)
-      WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
-    isRequired: true,
+      FROM ${logRows(rows)} WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
+    holds: allMade,
   },
+  // Changes a log with another tail as well, so that the commit is rolled back.
   deleteLog: {
     sql: ({ logs }, rows) => `UPDATE ${logs} AS l SET is_deleted = true, due_at = 0
-      FROM json_to_recordset(${rows}::json) AS r (id text)
-      WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
-    isRequired: false,
-  },
-  // Changes a log with another tail as well, and counts it twice, so that the commit is rolled back.
-  deleteLogAt: {
-    sql: ({ logs }, rows) => `UPDATE ${logs} AS l SET is_deleted = true, due_at = 0
-      FROM json_to_recordset(${rows}::json) AS r (id text, seq_num bigint)
-      WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING l.seq_num <> r.seq_num AS is_wrong`,
-    isRequired: false,
+      FROM ${logRows(rows)} WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted
+      RETURNING l.seq_num <> r.seq_num AS is_wrong`,
+    holds: (name) => `NOT EXISTS (SELECT 1 FROM "${name}" WHERE is_wrong)`,
   },
 } satisfies Record<string, Step>
 
 type StepName = keyof typeof STEPS
 
-function recordset(rows: string): string {
-  return `json_to_recordset(${rows}::json) AS r (c text, k text, v text, n bigint, e bigint)`
+const IS_EXPECTED = `d.collection = r.c AND d.key = decode(r.k, 'hex') AND d.version = r.e`
+
+/** Collection, key, value, new version and expected version. */
+function documentRows(parameter: string): string {
+  return `json_to_recordset(${parameter}::json) AS r (c text, k text, v text, n bigint, e bigint)`
+}
+
+function logRows(parameter: string): string {
+  const columns = 'id text, epoch bigint, seq_num bigint, state text, extensions text'
+  return `json_to_recordset(${parameter}::json) AS r (${columns})`
 }
 
 /** How long the ids of commits are kept, in milliseconds: far longer than a lost connection is retried. */
@@ -164,7 +148,7 @@ export async function commitStatement(
   changes: readonly CatalogChange[],
   now: number,
 ): Promise<void> {
-  const rows = rowsOf(withoutRepetition(changes))
+  const rows = rowsOf(changes)
   if (rows.size === 0) return
   const id = idFrom(secureRandom)
   const { text, values } = statementOf(tables, rows, [id, now])
@@ -189,8 +173,7 @@ function statementOf(
     const step: Step = STEPS[name]
     values.push(JSON.stringify(own))
     parts.push(`"${name}" AS (${step.sql(tables, `$${values.length}`)})`)
-    if (step.isRequired) conditions.push(`(SELECT count(*) FROM "${name}") = ${own.length}`)
-    if (name === 'deleteLogAt') conditions.push(`NOT EXISTS (SELECT 1 FROM "${name}" WHERE is_wrong)`)
+    if (step.holds) conditions.push(step.holds(name, own.length))
   }
   // Only an error rolls back what the other parts have changed.
   const text = `WITH ${parts.join(',\n')}
@@ -198,7 +181,7 @@ function statementOf(
   return { text, values }
 }
 
-function rowsOf(changes: Iterable<CatalogChange>): Map<StepName, object[]> {
+function rowsOf(changes: readonly CatalogChange[]): Map<StepName, object[]> {
   const rows = new Map<StepName, object[]>()
   for (const change of changes) {
     const [name, row] = 'logId' in change ? logRow(change) : documentRow(change)
@@ -209,16 +192,16 @@ function rowsOf(changes: Iterable<CatalogChange>): Map<StepName, object[]> {
   return rows
 }
 
-function documentRow(change: DocumentChange): [StepName, object] {
+function documentRow(change: Exclude<CatalogChange, { readonly logId: string }>): [StepName, object] {
   const { kind, collection, key, expect } = change
-  const row = { c: collection, k: hexOf(utf8(key)), n: randomVersion(), e: expect ?? null }
-  if (kind === 'check') return [expect === null ? 'checkMissing' : 'check', row]
+  const row = { c: collection, k: hexOf(utf8(key)), n: randomVersion(), e: expect }
+  if (kind === 'check') return ['check', row]
   if (kind === 'delete') return [expect === undefined ? 'deleteAny' : 'delete', row]
   const put = { ...row, v: JSON.stringify(change.value) }
   return [expect === undefined ? 'putAny' : expect === null ? 'create' : 'replace', put]
 }
 
-function logRow(change: Exclude<CatalogChange, DocumentChange>): [StepName, object] {
+function logRow(change: Extract<CatalogChange, { readonly logId: string }>): [StepName, object] {
   const id = hexOf(utf8(change.logId))
   switch (change.kind) {
     case 'create-log':
@@ -227,35 +210,7 @@ function logRow(change: Exclude<CatalogChange, DocumentChange>): [StepName, obje
       const { epoch, extensions } = change
       return ['setEpoch', { id, epoch, ...(extensions && { extensions: JSON.stringify(extensions) }) }]
     }
-    case 'delete-log': {
-      const { expectSeqNum } = change
-      return expectSeqNum === undefined
-        ? ['deleteLog', { id }]
-        : ['deleteLogAt', { id, seq_num: expectSeqNum }]
-    }
+    case 'delete-log':
+      return ['deleteLog', { id, seq_num: change.expectSeqNum }]
   }
-}
-
-/** One change for each document and kind of change to a log: a statement changes a row once. */
-function withoutRepetition(changes: readonly CatalogChange[]): Iterable<CatalogChange> {
-  const last = new Map<string, CatalogChange>()
-  for (const change of changes) {
-    const name = 'logId' in change ? `${change.kind}\n${change.logId}` : `${change.collection}\n${change.key}`
-    const earlier = last.get(name)
-    last.set(name, earlier === undefined ? change : combined(earlier, change))
-  }
-  return last.values()
-}
-
-function combined(earlier: CatalogChange, later: CatalogChange): CatalogChange {
-  if (later.kind === 'set-epoch' && earlier.kind === 'set-epoch') {
-    return { ...later, extensions: later.extensions ?? earlier.extensions }
-  }
-  if ('logId' in later || 'logId' in earlier) return later
-  const change = later.kind === 'check' ? earlier : later
-  if (earlier.expect === undefined) return change
-  if (later.expect !== undefined && later.expect !== earlier.expect) {
-    throw new StorageConflict(`two changes of ${JSON.stringify(later.key)} in a commit contradict each other`)
-  }
-  return { ...change, expect: earlier.expect } as CatalogChange
 }

@@ -1,14 +1,13 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
-import type { Listening } from './client.ts'
-import type { Database } from './database.ts'
-import { errorKindOf, isDatabaseMissing } from './failures.ts'
+import type { ConnectionSource, Listening } from './connections.ts'
+import { pause } from './database.ts'
 
 /** A notification costs about as much as an append, so changes are batched over this time, in ms. */
 const INTERVAL_MS = 5
 /** A payload has at most 7,999 bytes. */
 const PAYLOAD_BYTES_MAX = 7_900
-/** How long to wait before listening again after a lost connection, in milliseconds. */
+/** The delays before listening again, in milliseconds: from the first, doubled up to the last. */
 const RECONNECT_MS = { first: 50, last: 5_000 }
 
 /**
@@ -16,102 +15,93 @@ const RECONNECT_MS = { first: 50, last: 5_000 }
  * hints: they are lost while a connection is, and some engines and poolers deliver none. Never rejects,
  * because the changes are already durable.
  */
-export class NotificationChannel {
+export class ChangeChannel {
   readonly #id = idFrom(secureRandom)
   readonly #name: string
-  readonly #database: Database
+  readonly #connections: ConnectionSource
   readonly #clock: Clock
   readonly #onLogChanged: (logId: string) => void
+  readonly #closing = new AbortController()
   readonly #pending = new Set<string>()
   #listening: Listening | undefined
-  #connecting: Promise<void> | undefined
+  #reconnecting: Promise<void> | undefined
   #sending: Promise<void> | undefined
-  /** Set while messages are held back, and while a lost connection is. */
-  #cancelSend: (() => void) | undefined
-  #cancelReconnect: (() => void) | undefined
-  #isClosed = false
 
-  /** `name` is that of the channel: at most 63 bytes, without quotes. */
-  constructor(name: string, database: Database, clock: Clock, onLogChanged: (logId: string) => void) {
-    this.#name = name
-    this.#database = database
+  /** Schemas whose names begin alike may share a channel. Its name has no quotes, and at most 63 bytes. */
+  constructor(
+    schema: string,
+    connections: ConnectionSource,
+    clock: Clock,
+    onLogChanged: (logId: string) => void,
+  ) {
+    this.#name = `headwater_${encodeURIComponent(schema)}`.slice(0, 63)
+    this.#connections = connections
     this.#clock = clock
     this.#onLogChanged = onLogChanged
   }
 
-  /** Resolves when the first attempt to listen has ended. */
-  open(): Promise<void> {
-    this.#connecting = this.#listen(RECONNECT_MS.first)
-    return this.#connecting
+  /** Resolves when the first attempt to listen has ended. Others follow it. */
+  async open(): Promise<void> {
+    if (this.#connections.listen !== undefined && !(await this.#listen())) this.#reconnect()
   }
 
   /** Notifies at once after a quiet interval, otherwise together with other changes of the interval. */
   announce(logIds: Iterable<string>): void {
     if (this.#listening === undefined) return
     for (const logId of logIds) this.#pending.add(logId)
-    if (this.#pending.size > 0 && this.#sending === undefined && this.#cancelSend === undefined) this.#send()
+    if (this.#pending.size > 0) this.#sending ??= this.#send()
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    this.#cancelReconnect?.()
-    this.#cancelSend?.()
-    await this.#connecting
+    this.#closing.abort()
+    await this.#reconnecting
     await this.#sending
-    const listening = this.#listening
-    while (this.#pending.size > 0 && listening !== undefined) await this.#notify(listening)
-    this.#listening = undefined
-    await listening?.close()
+    await this.#listening?.close()
   }
 
-  async #listen(retryMs: number): Promise<void> {
-    const { listen } = this.#database
-    if (listen === undefined) return
+  /** Whether it listens now. */
+  async #listen(): Promise<boolean> {
     let isLost = false
     const onLost = () => {
       isLost = true
+      if (this.#listening === undefined) return
       this.#listening = undefined
-      this.#reconnectAfter(RECONNECT_MS.first)
+      this.#reconnect()
     }
     try {
-      const listening = await listen(this.#name, { onMessage: (payload) => this.#receive(payload), onLost })
+      const onMessage = (payload: string) => this.#receive(payload)
+      const listening = await this.#connections.listen!(this.#name, { onMessage, onLost })
       if (!isLost) this.#listening = listening
-    } catch (error) {
-      // The server does not know LISTEN, or a pooler forbids it: engines poll.
-      if (errorKindOf(error) === 'rejected' && !isDatabaseMissing(error)) return
-      this.#reconnectAfter(Math.min(2 * retryMs, RECONNECT_MS.last))
+      return !isLost
+    } catch {
+      return false
     }
   }
 
-  #reconnectAfter(delayMs: number): void {
-    if (this.#isClosed) return
-    this.#cancelReconnect?.()
-    this.#cancelReconnect = this.#clock.schedule(
-      delayMs,
-      () => {
-        this.#connecting = this.#listen(delayMs)
-      },
-      { background: true },
-    )
+  #reconnect(): void {
+    this.#reconnecting = this.#listenAgain()
+  }
+
+  async #listenAgain(): Promise<void> {
+    const { signal } = this.#closing
+    for (let delayMs = RECONNECT_MS.first; ; delayMs = Math.min(2 * delayMs, RECONNECT_MS.last)) {
+      await pause(this.#clock, delayMs, signal, { background: true })
+      if (signal.aborted || (await this.#listen())) return
+    }
   }
 
   #receive(payload: string): void {
     const [from, ...logIds] = payload.split(' ')
-    if (from === this.#id || this.#isClosed) return
+    if (from === this.#id || this.#closing.signal.aborted) return
     for (const logId of logIds) this.#onLogChanged(decodeURIComponent(logId))
   }
 
-  #send(): void {
-    const listening = this.#listening
-    if (listening === undefined || this.#pending.size === 0) return
-    this.#sending = this.#notify(listening).finally(() => {
-      this.#sending = undefined
-      if (this.#isClosed) return
-      this.#cancelSend = this.#clock.schedule(INTERVAL_MS, () => {
-        this.#cancelSend = undefined
-        this.#send()
-      })
-    })
+  async #send(): Promise<void> {
+    while (this.#pending.size > 0 && this.#listening !== undefined) {
+      await this.#notify(this.#listening)
+      await pause(this.#clock, INTERVAL_MS, this.#closing.signal)
+    }
+    this.#sending = undefined
   }
 
   async #notify({ client }: Listening): Promise<void> {

@@ -1,14 +1,8 @@
-import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
+import { onAbort } from '../../../src/runtime/abort.ts'
+import { type Clock, type ScheduleOptions, trackExternalWork } from '../../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
-import type { ConnectionSource, PostgresRow } from './client.ts'
-import {
-  databaseFailure,
-  errorKindOf,
-  isDatabaseMissing,
-  isNotPrepared,
-  isUnreachableForGood,
-  sqlStateOf,
-} from './failures.ts'
+import type { ConnectionSource, PostgresRow } from './connections.ts'
+import { databaseFailure, errorKindOf, isUnreachableForGood, READ_ONLY, sqlStateOf } from './failures.ts'
 
 /** The result of a statement. */
 interface StatementResult {
@@ -19,8 +13,9 @@ interface StatementResult {
   readonly rejectedWith?: string | undefined
 }
 
-/** The connection leads to a server that has become a standby. */
-const READ_ONLY = '25006'
+type Attempt =
+  | { readonly rows: readonly PostgresRow[] }
+  | { readonly error: unknown; readonly wasSent: boolean }
 
 /** The delays between attempts, in milliseconds: from the first, doubled up to the last. */
 const RETRY_MS = { first: 10, last: 1_000 }
@@ -30,16 +25,16 @@ export class Database {
   readonly #connections: ConnectionSource
   readonly #clock: Clock
   readonly #retryMs: number
-  readonly #history: History | undefined
+  readonly #history: History
   readonly #closing = new AbortController()
   #hasConnected = false
-  #canPrepare = true
 
-  constructor(connections: ConnectionSource, clock: Clock, retryMs: number, history?: History) {
+  /** Calls `onHistoryChanged` when connections lead to a server that may lack confirmed commits. */
+  constructor(connections: ConnectionSource, clock: Clock, retryMs: number, onHistoryChanged: () => void) {
     this.#connections = connections
     this.#clock = clock
     this.#retryMs = retryMs
-    this.#history = history
+    this.#history = new History(onHistoryChanged)
   }
 
   /** Runs a statement that may take effect twice. Rejects with `StorageFailure`. */
@@ -63,33 +58,21 @@ export class Database {
     const deadline = this.#clock.now() + this.#retryMs
     let isRepeated = false
     for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(2 * delayMs, RETRY_MS.last)) {
-      const ownName = this.#canPrepare ? name : undefined
-      const attempt = await this.#attempt(text, values, ownName)
+      const attempt = await this.#attempt(text, values, name)
       if ('rows' in attempt) return { rows: attempt.rows, isRepeated }
       const { error, wasSent } = attempt
-      if (ownName !== undefined && wasSent && isNotPrepared(error)) {
-        this.#canPrepare = false
-        continue
-      }
       const state = sqlStateOf(error)
       if (wasSent && state !== undefined && expected.includes(state)) {
         return { rows: [], isRepeated, rejectedWith: state }
       }
       const kind = errorKindOf(error)
       isRepeated ||= wasSent && kind === 'unknown'
-      const isFinal = wasSent
-        ? kind === 'rejected'
-        : isDatabaseMissing(error) || (!this.#hasConnected && isUnreachableForGood(error))
+      const isFinal = wasSent ? kind === 'rejected' : isUnreachableForGood(error, this.#hasConnected)
       if (isFinal || this.#clock.now() >= deadline || this.#closing.signal.aborted) {
         throw databaseFailure(error, !isRepeated)
       }
-      await this.#wait(delayMs * (0.5 + secureRandom()))
+      await pause(this.#clock, delayMs * (0.5 + secureRandom()), this.#closing.signal)
     }
-  }
-
-  /** Opens the connection that listens, if the client can. Rejects with the error of the driver. */
-  get listen(): ConnectionSource['listen'] {
-    return this.#connections.listen
   }
 
   /** Ends waits between attempts. Must be followed by `close`. */
@@ -101,13 +84,7 @@ export class Database {
     return this.#connections.close()
   }
 
-  async #attempt(
-    text: string,
-    values: readonly unknown[],
-    name: string | undefined,
-  ): Promise<
-    { readonly rows: readonly PostgresRow[] } | { readonly error: unknown; readonly wasSent: boolean }
-  > {
+  async #attempt(text: string, values: readonly unknown[], name: string | undefined): Promise<Attempt> {
     let wasSent = false
     const work = async () => {
       const lease = await this.#connections.acquire()
@@ -115,7 +92,7 @@ export class Database {
       this.#hasConnected = true
       let isBroken = true
       try {
-        if (lease.isNew) await this.#history?.check((query) => lease.run(query, [], undefined))
+        if (lease.isNew) await this.#history.check((query) => lease.run(query, [], undefined))
         const rows = await lease.run(text, values, name)
         isBroken = false
         return rows
@@ -132,20 +109,29 @@ export class Database {
       return { error, wasSent }
     }
   }
+}
 
-  #wait(delayMs: number): Promise<void> {
-    const { signal } = this.#closing
-    if (signal.aborted) return Promise.resolve()
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel()
-        signal.removeEventListener('abort', end)
+/** Resolves after a time, or once the signal aborts. */
+export function pause(
+  clock: Clock,
+  delayMs: number,
+  signal: AbortSignal,
+  options?: ScheduleOptions,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const cancelTimer = clock.schedule(
+      delayMs,
+      () => {
+        stopWatching()
         resolve()
-      }
-      const cancel = this.#clock.schedule(delayMs, end)
-      signal.addEventListener('abort', end)
+      },
+      options,
+    )
+    const stopWatching = onAbort(signal, () => {
+      cancelTimer()
+      resolve()
     })
-  }
+  })
 }
 
 /** A statement that is run often, so that a server that can keeps its plan. */
@@ -154,7 +140,7 @@ export interface Statement {
   readonly name: string
 }
 
-/** Behind a pooler, no process takes a statement that another one prepared for its own. */
+/** Several copies of this module may share the connections of a server. */
 const PROCESS_ID = idFrom(secureRandom)
 let statements = 0
 
@@ -174,7 +160,7 @@ const HISTORY = `SELECT system_identifier AS system,
   FROM pg_control_system()`
 
 /** Notices that connections lead to another server than before, which may lack confirmed commits. */
-export class History {
+class History {
   readonly #onChanged: () => void
   #known: string | undefined
 

@@ -2,24 +2,15 @@ import { reclaimablePoint } from '../../../src/core/retention.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { COMMIT_KEPT_MS } from './catalog.ts'
-import { bytesOf, numberOf, type PostgresRow } from './client.ts'
+import { bytesOf, numberOf, type PostgresRow } from './connections.ts'
 import type { Database } from './database.ts'
-import { HEAD_COLUMNS, headOf } from './heads.ts'
+import { HEAD_COLUMNS, headOf } from './logs.ts'
 import type { Tables } from './schema.ts'
 
 /** Logs with blocks to free that are looked up at once. */
 const LOGS_MAX = 100
 /** Blocks that one statement frees: few, so that slow databases need less time than a statement may take. */
 const STATEMENT_BLOCKS_MAX = 200
-
-/** Blocks to free, as `b`. `$1` is the largest number of them, and `values` begin at `$2`. */
-interface Selection {
-  readonly where: string
-  readonly values: readonly unknown[]
-  readonly order: string
-  /** Whether the extensions of the logs, as `l`, decide, which no other process may change meanwhile. */
-  readonly isExtendable?: boolean | undefined
-}
 
 /** A time as good as never. */
 const NEVER = '9223372036854775807'
@@ -31,6 +22,16 @@ const KEPT_UNTIL = `(
   WHERE b.first_seq_num < e.below AND b.expires_at > e."after"
 )`
 
+/** Blocks to free, as `b`, and their logs, as `l`. The values are `$2` and later. */
+interface Selection {
+  readonly where: string
+  readonly values: readonly unknown[]
+  /** The column that an index sorts them by. */
+  readonly order: string
+  /** The time until which a block is kept nevertheless; null if it is not. Never by default. */
+  readonly keptUntil?: string
+}
+
 /** Frees expired and trimmed blocks, those of deleted logs, and the ids of old commits. */
 export async function reclaimRows(
   database: Database,
@@ -39,7 +40,6 @@ export async function reclaimRows(
 ): Promise<Reclaimed> {
   const run = new Reclaiming(database, tables, limits)
   await run.freeExpired()
-  await run.extendDue()
   await run.freeDueLogs()
   await run.forgetCommits()
   return { more: await run.hasMore(), logIds: [...run.touched] }
@@ -61,41 +61,24 @@ class Reclaiming {
   }
 
   freeExpired(): Promise<unknown> {
+    const { now } = this.#limits
     return this.#free({
-      where: `b.expires_at <= $2 AND COALESCE(${KEPT_UNTIL}, 0) <= $2`,
-      values: [this.#limits.now],
-      order: 'ORDER BY b.expires_at',
-      isExtendable: true,
+      where: 'b.expires_at <= $2',
+      values: [now],
+      order: 'b.expires_at',
+      keptUntil: `NULLIF(GREATEST(${KEPT_UNTIL}, $2), $2)`,
     })
   }
 
-  /** Stores the expiry of blocks that are extended, so that the next run does not find them again. */
-  async extendDue(): Promise<void> {
-    const { logs, blocks } = this.#tables
-    while (this.#left > 0) {
-      const most = Math.min(this.#left, STATEMENT_BLOCKS_MAX)
-      const extended = await this.#database.query(
-        `UPDATE ${blocks} AS b SET expires_at = NULLIF(due.kept_until, ${NEVER}) FROM (
-           SELECT b.log, b.end_seq_num, ${KEPT_UNTIL} AS kept_until
-           FROM ${blocks} AS b JOIN ${logs} AS l ON l.id = b.log
-           WHERE b.expires_at <= $2 AND ${KEPT_UNTIL} > $2 LIMIT $1
-         ) AS due WHERE b.log = due.log AND b.end_seq_num = due.end_seq_num RETURNING 1`,
-        [most, this.#limits.now],
-      )
-      this.#left -= extended.length
-      if (extended.length < most) return
-    }
-  }
-
   async freeDueLogs(): Promise<void> {
-    let logs = await this.#dueLogs(LOGS_MAX)
-    while (logs.length > 0 && this.#left > 0) {
+    for (;;) {
+      const logs = await this.#dueLogs(LOGS_MAX)
+      if (logs.length === 0) return
       for (const log of logs) {
+        if (this.#left <= 0) return
         if (log.is_deleted === true) await this.#freeDeleted(log)
         else await this.#freeTrimmed(log)
-        if (this.#left <= 0) return
       }
-      logs = await this.#dueLogs(LOGS_MAX)
     }
   }
 
@@ -119,15 +102,14 @@ class Reclaiming {
 
   #dueLogs(limit: number): Promise<readonly PostgresRow[]> {
     return this.#database.query(
-      `SELECT id, ${HEAD_COLUMNS}, is_deleted, due_at FROM ${this.#tables.logs}
+      `SELECT id, ${HEAD_COLUMNS}, is_deleted FROM ${this.#tables.logs}
        WHERE due_at <= $1 ORDER BY due_at LIMIT $2`,
       [Math.max(this.#limits.trimmedBefore, 0), limit],
     )
   }
 
   async #freeDeleted({ id }: PostgresRow): Promise<void> {
-    const order = 'ORDER BY b.end_seq_num'
-    if (await this.#free({ where: 'b.log = $2', values: [id], order })) return
+    if (await this.#free({ where: 'b.log = $2', values: [id], order: 'b.end_seq_num' })) return
     await this.#database.query(`DELETE FROM ${this.#tables.logs} WHERE id = $1 AND is_deleted`, [id])
   }
 
@@ -138,8 +120,7 @@ class Reclaiming {
     const { trimmedBefore } = this.#limits
     const point = reclaimablePoint(trims, trimmedBefore)
     const where = 'b.log = $2 AND b.end_seq_num <= $3'
-    const order = 'ORDER BY b.end_seq_num'
-    if (await this.#free({ where, values: [log.id, point], order })) return
+    if (await this.#free({ where, values: [log.id, point], order: 'b.end_seq_num' })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
     // Unless an append has trimmed the log again.
     await this.#database.query(
@@ -152,48 +133,45 @@ class Reclaiming {
   async #free(selection: Selection): Promise<boolean> {
     while (this.#left > 0) {
       const most = Math.min(this.#left, STATEMENT_BLOCKS_MAX)
-      const count = await this.#freeSome(selection, most)
-      // Another process may have freed what this one selected, and not the rest.
-      if (count < most && !(await this.#exists(selection))) return false
+      const selected = await this.#freeSome(selection, most)
+      this.#left -= selected
+      if (selected < most) return false
     }
     return true
   }
 
-  async #exists(selection: Selection): Promise<boolean> {
-    const statement = `SELECT 1 FROM ${this.#source(selection)} WHERE ${selection.where} LIMIT $1`
-    return (await this.#database.query(statement, [1, ...selection.values])).length > 0
-  }
-
-  #source({ isExtendable }: Selection): string {
+  /**
+   * Frees blocks, or stores the time until which they are kept, so that the next run does not find them
+   * again. Returns how many were selected. The lock keeps the extensions of the logs as they are meanwhile.
+   */
+  async #freeSome(
+    { where, values, order, keptUntil = 'NULL::bigint' }: Selection,
+    most: number,
+  ): Promise<number> {
     const { logs, blocks } = this.#tables
-    return isExtendable ? `${blocks} AS b JOIN ${logs} AS l ON l.id = b.log` : `${blocks} AS b`
-  }
-
-  /** Returns how many blocks were freed. */
-  async #freeSome(selection: Selection, most: number): Promise<number> {
-    const { logs, blocks } = this.#tables
-    const { where, values, order, isExtendable } = selection
-    const statement = `WITH due AS (
-         SELECT b.log, b.end_seq_num FROM ${this.#source(selection)}
-         WHERE ${where} ${order} LIMIT $1 ${isExtendable ? 'FOR NO KEY UPDATE OF l' : ''}
+    const rows = await this.#database.query(
+      `WITH due AS (
+         SELECT b.log, b.end_seq_num, l.is_deleted, ${keptUntil} AS kept_until
+         FROM ${blocks} AS b JOIN ${logs} AS l ON l.id = b.log
+         WHERE ${where} ORDER BY ${order} LIMIT $1 FOR NO KEY UPDATE OF l
+       ), kept AS (
+         UPDATE ${blocks} AS b SET expires_at = NULLIF(due.kept_until, ${NEVER}) FROM due
+         WHERE b.log = due.log AND b.end_seq_num = due.end_seq_num AND due.kept_until IS NOT NULL
        ), freed AS (
-         DELETE FROM ${blocks} WHERE (log, end_seq_num) IN (SELECT log, end_seq_num FROM due)
-         RETURNING log, metered_bytes
-       ), sums AS (
-         SELECT log, sum(metered_bytes) AS bytes, count(*) AS blocks FROM freed GROUP BY log
+         DELETE FROM ${blocks} AS b USING due
+         WHERE b.log = due.log AND b.end_seq_num = due.end_seq_num AND due.kept_until IS NULL
+         RETURNING b.log, b.metered_bytes
        ), counted AS (
          UPDATE ${logs} AS l SET metered_bytes = l.metered_bytes - sums.bytes
-         FROM sums WHERE l.id = sums.log RETURNING l.id, l.is_deleted
+         FROM (SELECT log, sum(metered_bytes) AS bytes FROM freed GROUP BY log) AS sums
+         WHERE l.id = sums.log
        )
-       SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`
-    const rows = await this.#database.query(statement, [most, ...values])
-    let count = 0
-    for (const row of rows) {
-      count += numberOf(row.blocks)
-      if (row.is_deleted === false) this.#touch(row.log)
-    }
-    this.#left -= count
-    return count
+       SELECT log, count(*) AS blocks, bool_or(kept_until IS NULL AND NOT is_deleted) AS is_touched
+       FROM due GROUP BY log`,
+      [most, ...values],
+    )
+    for (const { log, is_touched } of rows) if (is_touched === true) this.#touch(log)
+    return rows.reduce((sum, { blocks }) => sum + numberOf(blocks), 0)
   }
 
   #touch(id: unknown): void {

@@ -1,7 +1,8 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
 import { invalid } from '../../../src/model/errors.ts'
+import { numberOf } from './connections.ts'
 import type { Database } from './database.ts'
-import { NO_TABLES, UNKNOWN_TO_SERVER, unwrittenFailure } from './failures.ts'
+import { NO_TABLES, READ_ONLY, unwrittenFailure } from './failures.ts'
 
 /** The tables of one schema, quoted. */
 export interface Tables {
@@ -43,10 +44,10 @@ const VERSION = 1
 
 /** Each has no effect when it is repeated. */
 const CREATION = ({ format, documents, logs, blocks, commits, leases }: Tables): readonly string[] => [
-  // `value` is JSON; null where a commit checked that there is no document. Keys are UTF-8: text excludes
-  // U+0000, and bytes have the same order under every collation.
+  // `value` is JSON. Keys are UTF-8: text excludes U+0000, and bytes have the same order under every
+  // collation.
   `CREATE TABLE IF NOT EXISTS ${documents} (
-    collection text NOT NULL, key bytea NOT NULL, value text, version bigint NOT NULL,
+    collection text NOT NULL, key bytea NOT NULL, value text NOT NULL, version bigint NOT NULL,
     PRIMARY KEY (collection, key)
   )`,
   // The first columns identify the head. `state`, `extensions` and `write_state` are the rest of it as JSON.
@@ -81,26 +82,19 @@ const CREATION = ({ format, documents, logs, blocks, commits, leases }: Tables):
 const ALREADY_CREATED = ['23505', '42P06', '42P07', '42710', 'XX000']
 
 /**
- * Creates the tables, also while other processes do the same. Rejects with `StorageFailure` if the tables are
- * of another version.
+ * Creates the tables, also while other processes do the same. If they are to be read only, they must exist.
+ * Rejects with `StorageFailure` if the tables are of another version, or cannot be used.
  */
-export async function createTables(database: Database, tables: Tables): Promise<void> {
-  if ((await versionOf(database, tables)) === undefined) {
+export async function openTables(database: Database, tables: Tables, isReadOnly: boolean): Promise<void> {
+  let version = await versionOf(database, tables, isReadOnly)
+  if (version === undefined && !isReadOnly) {
     // Creating it takes a privilege, even if it exists.
     const found = 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1'
     const schemas = await database.query(found, [tables.name])
     if (schemas.length === 0) await create(database, `CREATE SCHEMA IF NOT EXISTS ${tables.schema}`)
     for (const statement of CREATION(tables)) await create(database, statement)
-    // Faster than the default compression, where the server has it.
-    const compression = `ALTER TABLE ${tables.blocks} ALTER COLUMN data SET COMPRESSION lz4`
-    await database.run(compression, [], UNKNOWN_TO_SERVER)
+    version = await versionOf(database, tables, isReadOnly)
   }
-  await assertVersion(database, tables)
-}
-
-/** Rejects with `StorageFailure` unless the tables exist and have this version. */
-export async function assertVersion(database: Database, tables: Tables): Promise<void> {
-  const version = await versionOf(database, tables)
   if (version === VERSION) return
   const { schema } = tables
   throw version === undefined
@@ -111,13 +105,32 @@ export async function assertVersion(database: Database, tables: Tables): Promise
       )
 }
 
-async function versionOf(database: Database, tables: Tables): Promise<number | undefined> {
+/**
+ * The version of the tables, undefined if there are none. `FOR UPDATE` fails on a standby, and for a role
+ * that may not write, so that `open` does instead of the first append.
+ */
+async function versionOf(
+  database: Database,
+  { format }: Tables,
+  isReadOnly: boolean,
+): Promise<number | undefined> {
   const { rows, rejectedWith } = await database.run(
-    `SELECT version FROM ${tables.format} WHERE id = 1`,
+    `SELECT version, current_setting('synchronous_commit', true) AS synchronous_commit
+     FROM ${format} WHERE id = 1 ${isReadOnly ? '' : 'FOR UPDATE'}`,
     [],
-    NO_TABLES,
+    [...NO_TABLES, READ_ONLY],
   )
-  return rejectedWith !== undefined || rows.length === 0 ? undefined : Number(rows[0]!.version)
+  if (rejectedWith === READ_ONLY) {
+    const remedy =
+      'connect to the primary as a role that may write, or open the storage with `readOnly: true`'
+    throw unwrittenFailure('denied', `the server is a standby, or the role is read-only: ${remedy}`)
+  }
+  const [row] = rows
+  if (row?.synchronous_commit === 'off' && !isReadOnly) {
+    const remedy = 'set `synchronous_commit` to on for the role or the database'
+    throw unwrittenFailure('denied', `the server confirms commits that a crash may lose: ${remedy}`)
+  }
+  return row && numberOf(row.version)
 }
 
 /** `IF NOT EXISTS` fails if another process creates the object meanwhile; the second attempt finds it. */

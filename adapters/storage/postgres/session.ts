@@ -1,4 +1,4 @@
-import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import type { Clock } from '../../../src/runtime/clock.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -10,17 +10,15 @@ import type {
   ReadRange,
   Reclaimed,
   ReclaimLimits,
-  StorageContext,
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
-import { StatementWriter } from './append-writer.ts'
 import { BackgroundLease } from './background-lease.ts'
 import { commitStatement, PostgresCatalog } from './catalog.ts'
-import { NotificationChannel } from './change-channel.ts'
+import type { ChangeChannel } from './change-channel.ts'
 import type { Database } from './database.ts'
-import { RowReader } from './log-reader.ts'
+import { PostgresLogs } from './logs.ts'
 import { reclaimRows } from './reclaim.ts'
 import type { Tables } from './schema.ts'
 import type { ServerClock } from './server-clock.ts'
@@ -29,45 +27,31 @@ import type { ServerClock } from './server-clock.ts'
 export class PostgresSession implements StorageSession {
   readonly #database: Database
   readonly #tables: Tables
-  readonly #context: StorageContext
+  readonly #clock: Clock
   readonly #serverClock: ServerClock | undefined
-  /** Absent if the engine's clock is virtual. */
-  readonly now?: NonNullable<StorageSession['now']>
+  readonly #changes: ChangeChannel | undefined
   readonly #catalog: PostgresCatalog
-  readonly #reader: RowReader
-  readonly #writer: StatementWriter
-  readonly #changes: NotificationChannel | undefined
+  readonly #logs: PostgresLogs
   readonly #leases = new Set<BackgroundLease>()
   readonly #calls = new SessionCalls()
+  /** Absent if the engine's clock is virtual. */
+  readonly now?: NonNullable<StorageSession['now']>
 
-  /**
-   * `serverClock` is undefined if the engine's clock is virtual. `channel` is the name of the channel for
-   * notifications; undefined without.
-   */
   constructor(
     database: Database,
     tables: Tables,
-    context: StorageContext,
+    clock: Clock,
     serverClock: ServerClock | undefined,
-    channel: string | undefined,
+    changes: ChangeChannel | undefined,
   ) {
     this.#database = database
     this.#tables = tables
-    this.#context = context
+    this.#clock = clock
     this.#serverClock = serverClock
-    if (serverClock !== undefined) this.now = () => this.#calls.run(() => serverClock.now())
+    this.#changes = changes
     this.#catalog = new PostgresCatalog(database, tables)
-    this.#reader = new RowReader(database, tables)
-    this.#writer = new StatementWriter(database, tables, (logId) => this.#changes?.announce([logId]))
-    if (channel === undefined) return
-    this.#changes = new NotificationChannel(channel, database, context.clock, (logId) => {
-      if (!this.#calls.isClosed) context.onLogChanged(logId)
-    })
-  }
-
-  /** Resolves when changes of other sessions are reported, if they can be. */
-  async listen(): Promise<void> {
-    await this.#changes?.open()
+    this.#logs = new PostgresLogs(database, tables, (logId) => changes?.announce([logId]))
+    if (serverClock !== undefined) this.now = () => this.#calls.run(() => serverClock.now())
   }
 
   get(collection: Collection, key: string): Promise<Document | undefined> {
@@ -80,26 +64,22 @@ export class PostgresSession implements StorageSession {
 
   commit(changes: readonly CatalogChange[]): Promise<void> {
     return this.#calls.run(async () => {
-      await commitStatement(
-        this.#database,
-        this.#tables,
-        changes,
-        this.#context.clock.now() + this.clockOffsetMs(),
-      )
+      const now = this.#clock.now() + this.clockOffsetMs()
+      await commitStatement(this.#database, this.#tables, changes, now)
       this.#changes?.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
     })
   }
 
   head(logId: string, known?: HeadIdentity): Promise<Head | undefined> {
-    return this.#calls.run(() => this.#reader.head(logId, known))
+    return this.#calls.run(() => this.#logs.head(logId, known))
   }
 
   append(request: AppendRequest): Promise<void> {
-    return this.#calls.run(() => this.#writer.append(request))
+    return this.#calls.run(() => this.#logs.append(request))
   }
 
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
-    return this.#calls.run(() => this.#reader.read(logId, range))
+    return this.#calls.run(() => this.#logs.read(logId, range))
   }
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
@@ -107,7 +87,7 @@ export class PostgresSession implements StorageSession {
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {
-    return this.#calls.run(() => this.#reader.measure(logIds))
+    return this.#calls.run(() => this.#logs.measure(logIds))
   }
 
   clockOffsetMs(): number {
@@ -116,28 +96,17 @@ export class PostgresSession implements StorageSession {
 
   electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
     if (this.#calls.isClosed) return () => {}
-    const { clock } = this.#context
-    const holder = idFrom(secureRandom)
-    const lease = new BackgroundLease(
-      this.#database,
-      this.#tables,
-      clock,
-      this.#serverClock,
-      holder,
-      onElected,
-    )
+    const lease = new BackgroundLease(this.#database, this.#tables, this.#clock, this.#serverClock, onElected)
     this.#leases.add(lease)
     return () => void this.#calls.run(() => lease.end()).catch(() => {})
   }
 
   close(): Promise<void> {
-    return this.#calls.close(() => this.#release())
-  }
-
-  async #release(): Promise<void> {
-    this.#database.stopRetrying()
-    for (const lease of this.#leases) await lease.end()
-    await this.#changes?.close()
-    await this.#database.close()
+    return this.#calls.close(async () => {
+      this.#database.stopRetrying()
+      for (const lease of this.#leases) await lease.end()
+      await this.#changes?.close()
+      await this.#database.close()
+    })
   }
 }

@@ -73,7 +73,8 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
   describe('as an engine without LISTEN, locks and procedures, that fails often', () => {
     // A call whose answer is lost is repeated: it frees as many blocks again, and reports none of the first.
     const counted = /^(?!.*(frees at most|reports exactly|freed once nothing is left|in bounded steps))/
-    conforms(() => ({ connectionString: proxy.connectionString }), counted)
+    const connectionString = () => `${proxy.connectionString}?pgbouncer=true`
+    conforms(() => ({ connectionString: connectionString(), listen: true }), counted)
 
     test('every kind of fault happened', () => {
       expect(new Set(compatibility.faults.keys())).toEqual(
@@ -91,7 +92,7 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
 
     describe('without `LISTEN`', () => {
       const titles = /^(shared|lifecycle): /
-      conforms(() => ({ connectionString: pooler!.connectionString, listen: false }), titles, false)
+      conforms(() => ({ connectionString: pooler!.connectionString }), titles, false)
     })
 
     test('followers in another process get records without notifications', async () => {

@@ -65,7 +65,7 @@ export class PgBouncer {
   }
 
   get connectionString(): string {
-    return `postgres://test@127.0.0.1:${this.port}/postgres`
+    return `postgres://test@127.0.0.1:${this.port}/postgres?pgbouncer=true`
   }
 
   async dispose(): Promise<void> {

@@ -190,14 +190,17 @@ describe('commits', () => {
     ).rejects.toThrow('not as expected')
   })
 
-  test('a check of a missing document waits for the commit that creates it', async () => {
+  test('a check waits for the commit that changes the document', async () => {
     const session = await openSession({ client: pglite, schema: newSchema() })
-    const put = (key: string) =>
-      ({ kind: 'put', collection: 'settings', key, value: 1, expect: null }) as const
-    const check = (key: string) => ({ kind: 'check', collection: 'settings', key, expect: null }) as const
+    const keys = ['a', 'b']
+    const put = (key: string) => ({ kind: 'put', collection: 'settings', key, value: 1 }) as const
+    await session.commit(keys.map(put))
+    const versions = await Promise.all(keys.map((key) => session.get('settings', key)))
+    const check = (i: number) =>
+      ({ kind: 'check', collection: 'settings', key: keys[i]!, expect: versions[i]!.version }) as const
     const results = await Promise.allSettled([
-      session.commit([check('a'), put('b')]),
-      session.commit([check('b'), put('a')]),
+      session.commit([check(0), put('b')]),
+      session.commit([check(1), put('a')]),
     ])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })

@@ -38,8 +38,6 @@ const TERMINATE = 'X'.charCodeAt(0)
 /** A proxy for PostgreSQL's protocol, without TLS. */
 export class WireProxy {
   readonly port: number
-  /** The statements that were rejected as by a pooler. */
-  readonly refused = new Set<'settings' | 'prepared statement'>()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   /** The number of connections so far. */
@@ -154,7 +152,6 @@ class Connection {
     this.#hasStarted = true
     const setting = /statement_timeout|lock_timeout|options/.exec(message.toString('latin1'))?.[0]
     if (this.#options.isPooler && setting !== undefined) {
-      this.#proxy.refused.add('settings')
       this.#client.end(errorMessage('FATAL', '08P01', `unsupported startup parameter: ${setting}`))
       return
     }
@@ -185,7 +182,6 @@ class Connection {
     this.#messages = []
     this.#text = ''
     this.#isPrepared = false
-    if (isRefused) this.#proxy.refused.add('prepared statement')
     this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.actionOf(text, this.#number))
   }
 
