@@ -75,7 +75,7 @@ export interface StorageSession {
 
   /**
    * Applies all changes or none, atomically towards all calls of all engines, and durably before it resolves.
-   * Rejects with {@link StorageConflict} and changes nothing if an expectation does not hold.
+   * Each document and log is changed or checked at most once. Rejects with {@link StorageConflict} and changes nothing if an expectation does not hold.
    */
   commit(changes: readonly CatalogChange[]): Promise<void>
 
@@ -248,12 +248,12 @@ export type CatalogChange =
    * if the log exists with another tail.
    */
   | { readonly kind: 'delete-log'; readonly logId: string; readonly expectSeqNum?: number | undefined }
-  /** Changes nothing. Conflicts unless the document has this version; `null` requires that there is none. */
+  /** Changes nothing. Conflicts unless the document has this version. */
   | {
       readonly kind: 'check'
       readonly collection: Collection
       readonly key: string
-      readonly expect: number | null
+      readonly expect: number
     }
 
 /** The initial state of a log that continues another one: everything before its tail counts as trimmed. */
