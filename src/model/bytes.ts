@@ -134,9 +134,16 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   }
 }
 
-function lenientBase64(text: string): Uint8Array {
+/** Decodes base64 as the platform does: white space is skipped. Throws for other errors, or skips them too. */
+export function lenientBase64(text: string): Uint8Array {
   const node = nodeBuffer()
-  if (node === undefined) return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-  const { buffer, byteOffset, length } = node.from(text, 'base64')
-  return new Uint8Array(buffer, byteOffset, length)
+  if (node !== undefined) {
+    const { buffer, byteOffset, length } = node.from(text, 'base64')
+    return new Uint8Array(buffer, byteOffset, length)
+  }
+  const characters = atob(text)
+  const bytes = new Uint8Array(characters.length)
+  // Not `Uint8Array.from`, which takes ten times as long.
+  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i)
+  return bytes
 }

@@ -32,10 +32,12 @@ interface NodeDecipher extends Omit<NodeCipher, 'getAuthTag'> {
   setAuthTag(tag: Uint8Array): void
 }
 
-/**
- * Returns `node:crypto` if the runtime has it, without an import that a bundler for browsers would follow.
- */
-export function nodeCrypto(): NodeCrypto | undefined {
+/** Returns a module of Node if the runtime has it, without an import that a bundler would follow. */
+export function nodeModule<Module>(id: string): Module | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } | undefined }
-  return process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined
+  return process?.getBuiltinModule?.(id) as Module | undefined
+}
+
+export function nodeCrypto(): NodeCrypto | undefined {
+  return nodeModule('node:crypto')
 }

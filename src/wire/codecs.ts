@@ -1,4 +1,5 @@
 import { concatBytes } from '../model/bytes.ts'
+import { nodeModule } from '../runtime/node.ts'
 
 /** The compression algorithms of the protocol. */
 export type Compression = 'zstd' | 'gzip'
@@ -51,10 +52,8 @@ type Callback<Result> = (error: NodeError | null, result: Result) => void
 
 export const CHUNK_BYTES = 65_536
 
-/** `node:zlib` if the runtime has it, without an import that bundlers for browsers would follow. */
 export function nodeZlib(): NodeZlib | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } | undefined }
-  return process?.getBuiltinModule?.('node:zlib') as NodeZlib | undefined
+  return nodeModule('node:zlib')
 }
 
 /** gzip on the thread pool of Node. */

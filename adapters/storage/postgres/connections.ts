@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg'
+import { lenientBase64 } from '../../../src/model/bytes.ts'
 import { unwrittenFailure } from './failures.ts'
 
 /**
@@ -214,10 +215,8 @@ export function numberOf(value: unknown): number {
 
 /** A column of type bytea that is encoded with `encode(data, 'base64')`, in memory of its own. */
 export function bytesOfBase64(value: unknown): Uint8Array {
-  const text = String(value)
-  if (typeof Buffer !== 'function') return Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
-  // A copy, because small buffers are parts of one that all share.
-  return new Uint8Array(Buffer.from(text, 'base64'))
+  // A copy, because small buffers of Node are parts of one that all share.
+  return new Uint8Array(lenientBase64(String(value)))
 }
 
 /** A column of type bytea. */

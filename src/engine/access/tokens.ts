@@ -6,7 +6,7 @@ import {
   accessTokenPrefixProblem,
   type NewAccessToken,
 } from '../../model/access.ts'
-import { equalSecrets, textOf, utf8 } from '../../model/bytes.ts'
+import { decodeBase64, encodeBase64, equalSecrets, textOf, utf8 } from '../../model/bytes.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../model/limits.ts'
@@ -181,7 +181,7 @@ export class Tokens {
   /** Resolves to a new root token, or to undefined when there is one already. */
   async createRoot(): Promise<string | undefined> {
     const { session, catalog } = this.#context
-    const token = toBase64(randomSecret())
+    const token = encodeBase64(randomSecret())
     const digest = await digestOf(token)
     return catalog.change('root-token', async (commit) => {
       if ((await getDocument(session, 'settings', 'root-token')) !== undefined) return undefined
@@ -387,7 +387,6 @@ const SECRET_BYTES = 32
 /** Longest token that is accepted, whether issued or a root token. */
 export const TOKEN_CHARACTERS_MAX = 1024
 export const ROOT_TOKEN_CHARACTERS_MIN = 16
-const ISSUED = /^[A-Za-z0-9+/]{44,}={0,2}$/
 const ISSUED_CHARACTERS_MAX = Math.ceil((SECRET_BYTES + ACCESS_TOKEN_ID_BYTES_MAX) / 3) * 4
 
 /**
@@ -395,17 +394,13 @@ const ISSUED_CHARACTERS_MAX = Math.ceil((SECRET_BYTES + ACCESS_TOKEN_ID_BYTES_MA
  * no secret does.
  */
 function newToken(id: string): string {
-  return toBase64(new Uint8Array([...randomSecret(), ...utf8(id)]))
+  return encodeBase64(new Uint8Array([...randomSecret(), ...utf8(id)]))
 }
 
 /** Returns the id in an issued token, or undefined when the text cannot be one. */
 export function idOfToken(token: string): string | undefined {
-  if (token.length > ISSUED_CHARACTERS_MAX || !ISSUED.test(token) || token.length % 4 !== 0) return undefined
-  const characters = atob(token)
-  const bytes = new Uint8Array(characters.length)
-  // Not `Uint8Array.from`, which takes ten times as long.
-  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i)
-  const id = textOf(bytes.subarray(SECRET_BYTES))
+  const bytes = token.length <= ISSUED_CHARACTERS_MAX ? decodeBase64(token) : undefined
+  const id = bytes && textOf(bytes.subarray(SECRET_BYTES))
   return id === undefined || accessTokenIdProblem(id) !== undefined ? undefined : id
 }
 
@@ -450,8 +445,4 @@ function isSameDigest(one: string, other: string): boolean {
 
 function randomSecret(): Uint8Array {
   return globalThis.crypto.getRandomValues(new Uint8Array(SECRET_BYTES))
-}
-
-function toBase64(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
 }
