@@ -45,7 +45,7 @@ import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, basinPrefixProblem, streamPrefixProblem } from '../../src/model/names.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
-import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
+import { assertMembers, assertText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import {
@@ -97,7 +97,7 @@ export class RemoteHeadwater extends Headwater {
   }
 
   override basin(name: string, options: BasinOptions = {}): RemoteBasin {
-    if (typeof name !== 'string') throw notText('basin')
+    assertText(name, 'basin')
     assertMembers(options, BASIN_OPTIONS, 'options')
     const autoCreate = options.autoCreate ?? this.#core.settings.autoCreate
     return new RemoteBasin(this.#core, name, autoCreate)
@@ -169,7 +169,7 @@ export class RemoteBasin extends Basin {
   }
 
   override stream(name: string, options: StreamOptions = {}): RemoteStream {
-    if (typeof name !== 'string') throw notText('stream')
+    assertText(name, 'stream')
     assertMembers(options, STREAM_OPTIONS, 'options')
     return new RemoteStream(this.#core, new RemoteTarget([this.name, name], options, this.#autoCreate))
   }

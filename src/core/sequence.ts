@@ -64,8 +64,6 @@ export function streamTailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'w
   return writeState?.closed ? { ...tail, closed: true } : tail
 }
 
-/** The rules of closed streams, of producers and of `streamSeq`. */
-
 /** A rejected batch. */
 export interface Refused {
   readonly kind: 'refused'
@@ -80,13 +78,14 @@ export interface Duplicate {
 }
 
 /** Decides about a batch that is stored already, or whose stream is closed; undefined for others. */
-export function storedOutcome(state: StreamState, batch: AppendBatch): Duplicate | Refused | undefined {
+function storedOutcome(state: StreamState, batch: AppendBatch): Duplicate | Refused | undefined {
   const { producer } = batch
   const { tail, writeState } = state
   const known = producer && findProducer(writeState?.producers, producer.id)
-  if (producer !== undefined && known !== undefined && hasAppended(known, producer)) {
+  // This batch, or an earlier one of its epoch.
+  if (producer !== undefined && known?.epoch === producer.epoch && producer.seq <= known.seq) {
     if (producer.seq === known.seq) return { kind: 'duplicate', start: known.start, end: known.end }
-    return { kind: 'refused', error: alreadyAppended(known) }
+    return refuse(alreadyAppended(known))
   }
   if (!writeState?.closed) return undefined
   // Closing again has no effect, except that a producer learns that the batch is not its own.
@@ -94,14 +93,11 @@ export function storedOutcome(state: StreamState, batch: AppendBatch): Duplicate
     return { kind: 'duplicate', start: { seqNum: tail.seqNum - 1, timestamp: tail.timestamp }, end: tail }
   }
   const { seqNum } = tail
-  return {
-    kind: 'refused',
-    error: new HeadwaterError('stream_closed', `the stream was closed at ${seqNum}`, { seqNum }),
-  }
+  return refuse(new HeadwaterError('stream_closed', `the stream was closed at ${seqNum}`, { seqNum }))
 }
 
 /** Returns the reason to reject a batch that is not stored, if there is one. */
-export function continuationRefusal(
+function continuationRefusal(
   { writeState }: StreamState,
   { producer, streamSeq }: AppendBatch,
   now: number,
@@ -126,11 +122,6 @@ type Producers = readonly ProducerState[] | undefined
 /** Returns what is known of a producer. The search begins with the latest ones. */
 function findProducer(producers: Producers, id: string): ProducerState | undefined {
   return producers?.findLast((producer) => producer.id === id)
-}
-
-/** Whether the producer has appended the batch, this one or an earlier one of its epoch. */
-function hasAppended(known: ProducerState | undefined, { epoch, seq }: ProducerBatch): boolean {
-  return known !== undefined && known.epoch === epoch && seq <= known.seq
 }
 
 /** Returns the error of a batch that was appended before the producer's last one. */
@@ -184,24 +175,14 @@ export function withAppend(
 }
 
 function gap(expectedSeq: number, receivedSeq: number): HeadwaterError {
-  return new HeadwaterError(
-    'producer_gap',
-    `the next batch of the producer is ${expectedSeq}, not ${receivedSeq}`,
-    {
-      field: 'producer',
-      expectedSeq,
-      receivedSeq,
-    },
-  )
+  const message = `the next batch of the producer is ${expectedSeq}, not ${receivedSeq}`
+  return new HeadwaterError('producer_gap', message, { field: 'producer', expectedSeq, receivedSeq })
 }
 
 function tooManyProducers(): HeadwaterError {
-  const limit = PRODUCERS_MAX.toLocaleString('en-US')
-  return new HeadwaterError(
-    'too_many_producers',
-    `the stream knows ${limit} producers that have appended within 7 days; use fewer producer ids`,
-    { field: 'producer' },
-  )
+  const producers = `${PRODUCERS_MAX.toLocaleString('en-US')} producers that have appended within 7 days`
+  const message = `the stream knows ${producers}; use fewer producer ids`
+  return new HeadwaterError('too_many_producers', message, { field: 'producer' })
 }
 
 /** A batch with its positions. */
@@ -232,11 +213,8 @@ export function sequence(
 ): Sequenced | Duplicate | Refused {
   const stored = storedOutcome(state, batch)
   if (stored !== undefined) return stored
-  const isConditional = batch.fencingToken !== undefined || batch.matchSeqNum !== undefined
-  const refusal = isConditional ? checkConditions(state, batch) : undefined
+  const refusal = conditionRefusal(state, batch) ?? continuationRefusal(state, batch, now)
   if (refusal !== undefined) return refuse(refusal)
-  const continuation = continuationRefusal(state, batch, now)
-  if (continuation !== undefined) return refuse(continuation)
 
   const records: SequencedRecord[] = []
   let next = state
@@ -249,7 +227,9 @@ export function sequence(
       return refuse(invalid(`max assignable sequence number is ${seqNumMax}; attempted ${seqNum}`, 'records'))
     }
     const assigned = assignTimestamp(record.timestamp, timestamp, config.timestamping, now)
-    if (assigned === undefined) return refuseWithoutTimestamp()
+    if (assigned === undefined) {
+      return refuse(invalid('record timestamp was required but was missing', 'timestamp'))
+    }
     timestamp = assigned
     const sequenced = { seqNum, timestamp, headers: record.headers, body: record.body }
     records.push(record.command ? { ...sequenced, command: record.command } : sequenced)
@@ -268,7 +248,8 @@ export function sequence(
   }
 }
 
-function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError | undefined {
+/** Returns the condition that does not hold, as an error. */
+function conditionRefusal(state: StreamState, batch: AppendBatch): HeadwaterError | undefined {
   const { fencingToken, matchSeqNum } = batch
   if (fencingToken !== undefined && fencingToken !== state.fencingToken) {
     return new HeadwaterError('fencing_token_mismatch', 'the stream has another fencing token', {
@@ -284,10 +265,6 @@ function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError
     )
   }
   return undefined
-}
-
-function refuseWithoutTimestamp(): Refused {
-  return refuse(invalid('record timestamp was required but was missing', 'timestamp'))
 }
 
 function refuse(error: HeadwaterError): Refused {

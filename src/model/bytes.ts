@@ -7,18 +7,15 @@ export const EMPTY_BYTES: Uint8Array = new Uint8Array(0)
 
 /**
  * Arrays of up to this length have no buffer until they are asked for one: engines allocate them faster than
- * views.
+ * views. For texts of up to this length, a loop is faster than a call of the encoder.
  */
 export const UNBUFFERED_BYTES_MAX = 64
-
-/** The length up to which a loop is faster than a call of the encoder. */
-const LOOP_LENGTH_MAX = 64
 
 /** The UTF-8 encoding of a text. */
 export function utf8(text: string): Uint8Array {
   const { length } = text
   if (length === 0) return EMPTY_BYTES
-  if (length > LOOP_LENGTH_MAX) return encoder.encode(text)
+  if (length > UNBUFFERED_BYTES_MAX) return encoder.encode(text)
   const bytes = new Uint8Array(length)
   for (let i = 0; i < length; i++) {
     const unit = text.charCodeAt(i)

@@ -125,20 +125,7 @@ export const ERROR_KINDS = {
 export type ErrorCode = keyof typeof ERROR_KINDS
 
 /** The members of an error that its code does not determine. */
-type DetailName =
-  | 'field'
-  | 'tail'
-  | 'fencingToken'
-  | 'seqNum'
-  | 'producerEpoch'
-  | 'expectedSeq'
-  | 'receivedSeq'
-  | 'lastSeq'
-  | 'streamSeq'
-  | 'retryAfterMs'
-
-/** The details of an error besides its code and message: see the members of {@link HeadwaterError}. */
-export interface ErrorDetails extends Partial<Pick<HeadwaterError, DetailName>> {
+export interface ErrorDetails extends Partial<Omit<HeadwaterError, 'code' | keyof ErrorKind | keyof Error>> {
   /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean | undefined
   /** The underlying failure. */
@@ -164,17 +151,17 @@ export class HeadwaterError extends Error {
    * The invalid field, parameter or header; undefined if no single one is at fault. In-process errors use the
    * name of the API: `matchSeqNum`.
    */
-  readonly field: string | undefined
+  declare readonly field: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail: StreamTail | undefined
+  declare readonly tail: StreamTail | undefined
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
-  readonly fencingToken: string | undefined
+  declare readonly fencingToken: string | undefined
   /**
    * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record` and
    * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
    * `stream_closed`: the tail.
    */
-  readonly seqNum: number | undefined
+  declare readonly seqNum: number | undefined
   /** `producer_fenced`: the epoch of the producer. */
   declare readonly producerEpoch: number | undefined
   /** `producer_gap`: the number of the batch that has to come next. */
@@ -186,23 +173,19 @@ export class HeadwaterError extends Error {
   /** `stream_seq_not_increasing`: that of the last append that had one. */
   declare readonly streamSeq: string | undefined
   /** How long a server asks to wait before the next attempt, in milliseconds; undefined if it does not. */
-  readonly retryAfterMs: number | undefined
+  declare readonly retryAfterMs: number | undefined
 
   /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    const { cause, mayHaveEffects, field, tail, fencingToken, seqNum, ...others } = details
+    const { cause, ...others } = details
     super(message, cause === undefined ? undefined : { cause })
-    const kind: ErrorKind = ERROR_KINDS[code]
+    const { status, retryable, mayHaveEffects } = ERROR_KINDS[code]
     this.name = 'HeadwaterError'
     this.code = code
-    this.status = kind.status
-    this.retryable = kind.retryable
-    this.mayHaveEffects = mayHaveEffects ?? kind.mayHaveEffects
-    this.field = field
-    this.tail = tail
-    this.fencingToken = fencingToken
-    this.seqNum = seqNum
-    // Few errors have them, and members without a value would fill the logs of the others.
+    this.status = status
+    this.retryable = retryable
+    this.mayHaveEffects = mayHaveEffects
+    // Only those that are given: members without a value would fill the logs.
     Object.assign(this, others)
     Object.defineProperty(this, BRAND, { value: true })
   }

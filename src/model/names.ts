@@ -21,8 +21,12 @@ export function basinNameProblem(name: string, bytesMin = 1): string | undefined
   return basinTextProblem('basin name', name, bytesMin)
 }
 
-/** The problem with the name of a basin, or with its beginning if `bytesMin` is 0. */
-export function basinTextProblem(what: string, text: string, bytesMin: number): string | undefined {
+/** The problem with a `prefix` or `startAfter` of a list of basins: may be empty, may end in a hyphen. */
+export function basinPrefixProblem(text: string, role: NameRole): string | undefined {
+  return basinTextProblem(`basin ${role}`, text, 0)
+}
+
+function basinTextProblem(what: string, text: string, bytesMin: number): string | undefined {
   if (typeof text !== 'string') return `${what} must be a string`
   const bytes = utf8Length(text)
   if (bytes > BASIN_NAME_BYTES_MAX) return `${what} must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
@@ -88,11 +92,6 @@ export function locationNameProblem(name: string): string | undefined {
   return typeof name === 'string' && /^[A-Za-z0-9:.-]{1,64}$/.test(name)
     ? undefined
     : 'location must be 1 to 64 letters, digits, colons, hyphens and dots'
-}
-
-/** The problem with a `prefix` or `startAfter` of a list of basins: may be empty, may end in a hyphen. */
-export function basinPrefixProblem(text: string, role: NameRole): string | undefined {
-  return basinTextProblem(`basin ${role}`, text, 0)
 }
 
 /**

@@ -63,15 +63,18 @@ const READ_QUERY: MembersOf<ReadQuery> = {
 /** Throws `invalid` for a query that no stream can answer (docs/protocol.md "Invalid requests"). */
 export function assertReadQuery(query: ReadQuery): void {
   assertMembers(query, READ_QUERY, 'query')
-  const { seqNum, tailOffset, timestamp, until } = query
-  const starts =
-    Number(seqNum !== undefined) + Number(timestamp !== undefined) + Number(tailOffset !== undefined)
-  if (starts > 1) {
+  const { timestamp, until } = query
+  if (startsIn(query) > 1) {
     throw invalid('only one of `seqNum`, `timestamp` and `tailOffset` can be provided', 'seqNum')
   }
   if (timestamp !== undefined && until !== undefined && millisecondsOf(timestamp) >= millisecondsOf(until)) {
     throw invalid('start `timestamp` exceeds or equal to `until`', 'timestamp')
   }
+}
+
+/** How many starts a query has, of which one is allowed. */
+export function startsIn({ seqNum, timestamp, tailOffset }: ReadQuery): number {
+  return [seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length
 }
 
 /**
@@ -80,9 +83,8 @@ export function assertReadQuery(query: ReadQuery): void {
  */
 export function historyQuery(query: ReadQuery): ReadQuery {
   assertReadQuery(query)
-  const { seqNum, timestamp, tailOffset, waitMs = 0 } = query
-  const hasStart = seqNum !== undefined || timestamp !== undefined || tailOffset !== undefined
-  return hasStart ? { ...query, waitMs } : { ...query, seqNum: 0, waitMs }
+  const { waitMs = 0 } = query
+  return startsIn(query) === 1 ? { ...query, waitMs } : { ...query, seqNum: 0, waitMs }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, equalBytes, lossyTextOf, textOf, utf8 } from './bytes.ts'
-import { assertValid, invalid } from './errors.ts'
+import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
 import { fencingTokenProblem } from './names.ts'
 
@@ -53,9 +53,7 @@ export type Command =
 export interface AppendRecord {
   /** Milliseconds; undefined if the writer gave none. */
   readonly timestamp: number | undefined
-  /** The headers. */
   readonly headers: readonly Header[]
-  /** The content. */
   readonly body: Uint8Array
   /** See {@link meteredBytesOf}. */
   readonly meteredBytes: number
@@ -151,28 +149,29 @@ export function parseCommand(operation: Uint8Array, payload: Uint8Array): Comman
   switch (textOf(operation)) {
     case 'fence': {
       const token = textOf(payload)
-      if (token === undefined)
-        throw invalid('invalid `fence` command: fencing token is not valid UTF-8', 'body')
+      if (token === undefined) throw badCommand('fence', 'fencing token is not valid UTF-8')
       const problem = fencingTokenProblem(token)
-      if (problem !== undefined) throw invalid(`invalid \`fence\` command: ${problem}`, 'body')
+      if (problem !== undefined) throw badCommand('fence', problem)
       return { kind: 'fence', token }
     }
     case 'trim': {
-      if (payload.length !== 8) {
-        throw invalid(
-          `invalid \`trim\` command: earliest sequence number to trim to was ${payload.length} bytes, must be 8`,
-          'body',
-        )
+      const { length } = payload
+      if (length !== 8) {
+        throw badCommand('trim', `earliest sequence number to trim to was ${length} bytes, must be 8`)
       }
       const seqNum = new DataView(payload.buffer, payload.byteOffset, 8).getBigUint64(0)
       return { kind: 'trim', seqNum: seqNum > BigInt(INTEGER_MAX) ? INTEGER_MAX : Number(seqNum) }
     }
     case 'close':
-      if (payload.length !== 0) throw invalid('invalid `close` command: the body must be empty', 'body')
+      if (payload.length !== 0) throw badCommand('close', 'the body must be empty')
       return CLOSE
     default:
       throw invalid('unknown command', 'headers')
   }
+}
+
+function badCommand(kind: Command['kind'], problem: string): HeadwaterError {
+  return invalid(`invalid \`${kind}\` command: ${problem}`, 'body')
 }
 
 /**

@@ -13,12 +13,7 @@ export function assertInteger(value: unknown, field: string): void {
 
 /** Throws `invalid` unless the value is a string. */
 export function assertText(value: unknown, field: string): void {
-  if (typeof value !== 'string') throw notText(field)
-}
-
-/** The error for a value that is not a string. */
-export function notText(field: string): HeadwaterError {
-  return invalid(`\`${field}\` must be a string`, field)
+  if (typeof value !== 'string') throw invalid(`\`${field}\` must be a string`, field)
 }
 
 /** A time as milliseconds since the Unix epoch. An invalid `Date` is NaN, which every check rejects. */

@@ -142,11 +142,8 @@ export class UsageMetrics implements MetricsService {
     // Excludes measurements of an earlier basin with the same name.
     const since = document === undefined ? 0 : Math.floor(document.value.createdAt / 1000)
     const before = plan.from + plan.seconds
-    const points = await readMeasurements(session, basinScope(basin), [BY_HOUR, BY_DAY], {
-      before,
-      since,
-      now,
-    })
+    const range = { before, since, now }
+    const points = await readMeasurements(session, basinScope(basin), [BY_HOUR, BY_DAY], range)
     if (document === undefined) {
       // It has no values after its last measurement, instead of repeating that.
       const until = Math.max(-1, ...points.map(([time]) => time))

@@ -84,12 +84,8 @@ export class UsageUpkeep {
   async *#deleteOld(resolution: Resolution): AsyncGenerator<void> {
     const { session } = this.#context
     const kept = chunkOf(keptFrom(resolution, this.#now()), resolution)
-    for await (const page of documentPages(
-      session,
-      'usage',
-      resolutionPrefix(resolution),
-      DOCUMENTS_PER_PAGE,
-    )) {
+    const prefix = resolutionPrefix(resolution)
+    for await (const page of documentPages(session, 'usage', prefix, DOCUMENTS_PER_PAGE)) {
       const old = page.map(({ key }) => key).filter((key) => parseUsageKey(key).chunk < kept)
       if (old.length === 0) return
       const removed = new Set(old)

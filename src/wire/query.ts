@@ -3,7 +3,7 @@ import { type ListQuery, listLimit } from '../model/info.ts'
 import { INTEGER_MAX, LIST_LIMIT_MAX, SECONDS_MAX, UNARY_WAIT_MS_MAX } from '../model/limits.ts'
 import { METRIC_INTERVALS, type MetricSet, type MetricsQuery } from '../model/metrics.ts'
 import type { NameRole } from '../model/names.ts'
-import type { ReadQuery } from '../model/read-query.ts'
+import { type ReadQuery, startsIn } from '../model/read-query.ts'
 import { assertInteger, millisecondsOf, type Time } from '../model/validation.ts'
 
 /**
@@ -25,8 +25,8 @@ export function decodeReadQuery(search: string): ReadQuery {
     until: parameters.integer('until'),
     waitMs: wait === undefined ? undefined : wait * 1000,
   }
-  const { seqNum, timestamp, tailOffset } = query
-  if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {
+  const { seqNum, timestamp } = query
+  if (startsIn(query) > 1) {
     throw invalid('only one of seq_num, timestamp, or tail_offset can be provided', 'seq_num')
   }
   if (seqNum !== undefined) assertInteger(seqNum, 'seq_num')

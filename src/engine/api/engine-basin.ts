@@ -18,7 +18,7 @@ import {
 } from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import { assertMembers, assertText, notText, ownCopy } from '../../model/validation.ts'
+import { assertMembers, assertText, ownCopy } from '../../model/validation.ts'
 import type { AlternativeOperations, Caller, Permit } from '../access/caller.ts'
 import type { StreamTarget } from '../streams/table.ts'
 import type { EngineServices } from './engine-services.ts'
@@ -44,7 +44,7 @@ export class EngineBasin extends Basin {
   }
 
   override stream(name: string, options: StreamOptions = {}): EngineStream {
-    if (typeof name !== 'string') throw notText('stream')
+    assertText(name, 'stream')
     assertMembers(options, STREAM_OPTIONS, 'options')
     return new EngineStream(this.#services, this.#caller, this.#ref(name), this.#autoCreate, options)
   }

@@ -30,7 +30,7 @@ import {
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import { locationNameProblem, type StreamRef } from '../../model/names.ts'
-import { assertMembers, type MembersOf, notText, orNull, ownCopy } from '../../model/validation.ts'
+import { assertMembers, assertText, type MembersOf, orNull, ownCopy } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
@@ -122,7 +122,7 @@ export class Engine extends Headwater {
   }
 
   override basin(name: string, options: BasinOptions = {}): EngineBasin {
-    if (typeof name !== 'string') throw notText('basin')
+    assertText(name, 'basin')
     assertMembers(options, BASIN_OPTIONS, 'options')
     const byDefault = this.#caller.isOwner && this.#services.autoCreate
     return new EngineBasin(this.#services, this.#caller, name, options.autoCreate ?? byDefault)
