@@ -44,41 +44,40 @@ interface ThreadMember extends Candidate {
   isElected: boolean
 }
 
-/** The members of this thread by name, for all copies of this module, in the order of their arrival. */
-function membersByName(): Map<string, ThreadMember[]> {
+/** Elects among the candidates of this thread, for all copies of this module: the one that stands longest. */
+export const coordinateInThread: Coordinator = (name, { onElected, onMessage }, stands = true) => {
   const holder = globalThis as { [REGISTRY]?: Map<string, ThreadMember[]> | undefined }
   holder[REGISTRY] ??= new Map()
-  return holder[REGISTRY]
-}
-
-/** Elects among the candidates of this thread. */
-export const coordinateInThread: Coordinator = (name, { onElected, onMessage }, stands = true) => {
-  const byName = membersByName()
+  const byName = holder[REGISTRY]
   const members = byName.get(name) ?? []
   byName.set(name, members)
   let hasLeft = false
   const self: ThreadMember = {
-    stands: false,
+    stands,
     isElected: false,
     onElected: (isElected) => queueMicrotask(() => hasLeft || onElected(isElected)),
     onMessage: (message) => queueMicrotask(() => hasLeft || onMessage(message)),
   }
-  members.push(self)
-  const stand = (isStanding: boolean) => {
-    self.stands = isStanding
-    if (!isStanding && self.isElected) {
-      self.isElected = false
-      self.onElected(false)
-    }
-    if (members.some(({ isElected }) => isElected)) return
-    const next = members.find((member) => member.stands)
-    if (next === undefined) return
-    next.isElected = true
-    next.onElected(true)
+  const elect = () => {
+    const elected = members.find((member) => member.isElected) ?? members.find((member) => member.stands)
+    if (elected === undefined || elected.isElected) return
+    elected.isElected = true
+    elected.onElected(true)
   }
-  stand(stands)
+  const withdraw = () => {
+    self.stands = false
+    if (!self.isElected) return
+    self.isElected = false
+    self.onElected(false)
+  }
+  members.push(self)
+  elect()
   return {
-    stand: (isStanding) => hasLeft || stand(isStanding),
+    stand: (isStanding) => {
+      if (isStanding) self.stands = true
+      else withdraw()
+      elect()
+    },
     post: (message) => {
       if (hasLeft) return
       for (const other of members) if (other !== self) other.onMessage(message)
@@ -86,8 +85,9 @@ export const coordinateInThread: Coordinator = (name, { onElected, onMessage }, 
     leave: () => {
       if (hasLeft) return
       hasLeft = true
+      withdraw()
       members.splice(members.indexOf(self), 1)
-      stand(false)
+      elect()
       if (members.length === 0) byName.delete(name)
     },
   }

@@ -3,13 +3,26 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { assertMembers, assertSignal, type MembersOf, unchecked } from '../../src/model/validation.ts'
-import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { assertStart, type MirrorStart, type MirrorState } from '../../src/sync/mirror.ts'
-import { type Coordinator, coordinate } from './coordinator.ts'
+import { onAbort, onAnyAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { backOffMs } from '../../src/sync/failures.ts'
+import {
+  assertStart,
+  decodeMessage,
+  encodeMessage,
+  isSameStream,
+  type MirrorMessage,
+  type MirrorStart,
+  type MirrorState,
+  startOf,
+  startQuery,
+} from '../../src/sync/mirror.ts'
+import { type Coordinator, coordinate, type Membership } from './coordinator.ts'
 import { LocalCopy } from './local-copy.ts'
-import { MirrorRun } from './mirror-run.ts'
+import { Connection, type ConnectionEnd, endOfLocal, firstArrival } from './mirror-connection.ts'
 import type { MirrorOutbox } from './outbox.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
+import { pauseUntil } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
@@ -86,35 +99,33 @@ export class Mirror {
   readonly remote: Stream
   /** The copy. */
   readonly local: Stream
+  readonly #options: MirrorOptions
+  readonly #clock: Clock
+  readonly #copy: LocalCopy
   readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
   readonly #closing = new AbortController()
-  readonly #run: MirrorRun
-  readonly #ended: Promise<void>
-  readonly #from: MirrorStart
   readonly #restarts = new Set<Promise<unknown>>()
+  readonly #ended: Promise<void>
+  #stands: boolean
+  /** How often in succession a connection was no success. */
+  #failures = 0
+  #membership: Membership | undefined
+  #connection: Connection | undefined
+  /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
+  #wake: ((isAsked: boolean) => void) | undefined
+  /** Aborts when the copy has to be looked up again. */
+  #lookUp = new SharedSignal()
 
   /** @internal */
   constructor(remote: Stream, local: Stream, options: MirrorOptions) {
-    const { from = {}, signal, random = Math.random } = options
     this.remote = remote
     this.local = local
-    this.#from = from
-    const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#close())
-    this.#run = new MirrorRun({
-      remote,
-      copy: new LocalCopy(local),
-      from,
-      create: options.create,
-      stands: options.stands ?? true,
-      random,
-      clock: local.context.clock,
-      state: this.#state,
-      signal: this.#closing.signal,
-      coordinator: options.coordinator ?? coordinate,
-      wakeUps: options.wakeUps ?? browserWakeUps,
-      outbox: options.outbox,
-    })
-    this.#ended = this.#run.run().finally(() => {
+    this.#options = options
+    this.#clock = local.context.clock
+    this.#copy = new LocalCopy(local)
+    this.#stands = options.stands ?? true
+    const ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => this.#close())
+    this.#ended = this.#run().finally(() => {
       ignoreSignals()
       this.#state.end({ kind: 'closed' })
     })
@@ -132,12 +143,15 @@ export class Mirror {
 
   /** Connects at once: ends the pause of a mirror that is offline, and continues one that has stopped. */
   retry(): void {
-    this.#run.retry()
+    this.#connectAgain(true)
+    this.#post({ kind: 'retry' })
   }
 
   /** @internal Lets the mirror connect, or wait until it may. */
   stand(isStanding: boolean): void {
-    this.#run.stand(isStanding)
+    this.#stands = isStanding
+    this.#membership?.stand(isStanding)
+    this.#showUnelected()
   }
 
   /**
@@ -156,10 +170,10 @@ export class Mirror {
    */
   async restart(options: RestartOptions = {}): Promise<void> {
     assertMembers(options, RESTART_OPTIONS, 'options')
-    const { from = this.#from, signal } = options
+    const { from = this.#options.from ?? {}, signal } = options
     const ending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], (reason) => ending.abort(reason))
-    const restarting = this.#run.restart(from, ending.signal).finally(() => {
+    const restarting = this.#restart(from, ending.signal).finally(() => {
       ignore()
       this.#restarts.delete(restarting)
     })
@@ -174,13 +188,176 @@ export class Mirror {
     await unlessAborted(signal, Promise.allSettled([this.#ended, ...this.#restarts]))
   }
 
+  /** Closes the mirror for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   #close(): void {
     this.#closing.abort(new HeadwaterError('closed', 'the mirror is closed'))
   }
 
-  /** Closes the mirror for `await using`. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
+  /** Runs until the signal aborts. */
+  async #run(): Promise<void> {
+    const { wakeUps = browserWakeUps } = this.#options
+    const { signal } = this.#closing
+    const onWakeUp = () => this.#connectAgain(false)
+    const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
+    const ignoreSignal = onAbort(signal, () => this.#lookUp.abort(undefined))
+    while (!signal.aborted) {
+      this.#lookUp = new SharedSignal()
+      try {
+        const identity = await this.#copy.ensure()
+        if (!signal.aborted) await this.#takePart(identity)
+      } catch (error) {
+        if (!signal.aborted) await this.#pauseAfter(endOfLocal(error), signal)
+      }
+    }
+    ignoreSignal()
+    ignoreWakeUps()
+  }
+
+  async #restart(from: MirrorStart, signal: AbortSignal): Promise<void> {
+    const { outbox } = this.#options
+    const first = await firstArrival(this.remote, startQuery(from), signal)
+    signal.throwIfAborted()
+    await this.#copy.ensure()
+    if (outbox !== undefined && !isSameStream(await this.#copy.streamId(), first.streamId)) {
+      await outbox.log.eventually(() => outbox.log.device !== undefined, signal)
+      await outbox.log.replaceStream(signal)
+    }
+    try {
+      await this.#copy.begin(startOf(first), first.streamId)
+    } finally {
+      // Also after a failure, the copy may be another one, or missing.
+      this.#post({ kind: 'replaced' })
+      this.#lookUp.abort(undefined)
+      this.#wake?.(true)
+    }
+  }
+
+  /** Ends a pause, or a connection that may be useless. */
+  #connectAgain(isAsked: boolean): void {
+    this.#connection?.check(isAsked)
+    this.#wake?.(isAsked)
+  }
+
+  /** Copies while this mirror is elected. Resolves when the copy is another one or the signal aborts. */
+  async #takePart(identity: string): Promise<void> {
+    const { coordinator = coordinate } = this.#options
+    const lookUp = this.#lookUp
+    let term: AbortController | undefined
+    let running = Promise.resolve()
+    const onElected = (isElected: boolean) => {
+      term?.abort()
+      term = undefined
+      if (!isElected) return this.#showUnelected()
+      const elected = new AbortController()
+      term = elected
+      running = running.then(async () => {
+        await this.#lead(identity, elected.signal)
+        // Otherwise, it was not elected any more.
+        if (!elected.signal.aborted) lookUp.abort(undefined)
+      })
+    }
+    const onMessage = (value: unknown) => {
+      const message = decodeMessage(value)
+      if (message.kind === 'replaced') lookUp.abort(undefined)
+      else if (term !== undefined) {
+        if (message.kind === 'hello') this.#post({ kind: 'state', state: this.state })
+        else if (message.kind === 'retry') this.#connectAgain(true)
+      } else if (message.kind === 'state' && this.#stands) this.#state.set(message.state)
+    }
+    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage }, this.#stands)
+    this.#membership = membership
+    this.#showUnelected()
+    await new Promise<void>((resolve) => onAbort(lookUp, resolve))
+    term?.abort()
+    membership.leave()
+    this.#membership = undefined
+    await running
+  }
+
+  /** Shows that the elected mirror is asked for its state, or that this one waits. */
+  #showUnelected(): void {
+    if (this.#membership === undefined) return
+    this.#state.set({ kind: this.#stands ? 'connecting' : 'waiting' })
+    this.#post({ kind: 'hello' })
+  }
+
+  /** Copies over one connection after another until the copy is another one or the signal aborts. */
+  async #lead(identity: string, signal: AbortSignal): Promise<void> {
+    const { from = {}, create, outbox } = this.#options
+    const onState = (state: MirrorState) => this.#setState(state)
+    const ends = { remote: this.remote, copy: this.#copy }
+    const context = { ...ends, clock: this.#clock, from, create, outbox, onState }
+    let work: AbortController | undefined
+    for (let isQuiet = false; !signal.aborted; ) {
+      work ??= this.#work(signal)
+      if (!isQuiet) this.#setState({ kind: 'connecting' })
+      this.#connection = new Connection(context, signal)
+      const end = await this.#connection.run(identity)
+      this.#connection = undefined
+      if (signal.aborted || end.kind === 'other-copy') break
+      isQuiet = end.kind === 'conflict'
+      if (end.kind === 'stopped') {
+        // What depends on the copy would wait for it, or act on one that is not the remote stream's.
+        work.abort()
+        work = undefined
+      }
+      await this.#pauseAfter(end, signal)
+    }
+    work?.abort()
+  }
+
+  /** Runs the outbox until the signal or the returned controller aborts. */
+  #work(signal: AbortSignal): AbortController {
+    const work = new AbortController()
+    const ignoreSignal = onAbort(signal, () => work.abort())
+    void this.#options.outbox?.run(work.signal).then(ignoreSignal)
+    return work
+  }
+
+  /** Shows how a connection ended, and waits until the next attempt. */
+  async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
+    const { random = Math.random } = this.#options
+    if (end.kind === 'other-copy') return
+    if (end.kind !== 'conflict' && !(end.kind === 'failed' && !end.hasLasted)) this.#failures = 0
+    if (end.kind === 'silent') return
+    if (end.kind === 'stopped') {
+      this.#setState(end)
+      return this.#pause(undefined, signal, false)
+    }
+    const error = end.kind === 'failed' ? end.error : undefined
+    const askedMs = error?.retryAfterMs
+    const pauseMs = backOffMs(++this.#failures, random(), askedMs)
+    if (error !== undefined)
+      this.#setState({ kind: 'offline', error, nextAttemptAt: this.#clock.now() + pauseMs })
+    await this.#pause(pauseMs, signal, askedMs === undefined)
+  }
+
+  /**
+   * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
+   * else if that is allowed.
+   */
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable: boolean): Promise<void> {
+    return pauseUntil(this.#clock, ms, signal, (end) => {
+      this.#wake = (isAsked) => {
+        if (isAsked || isWakeable) end()
+      }
+      return () => {
+        this.#wake = undefined
+      }
+    })
+  }
+
+  #setState(state: MirrorState): void {
+    this.#state.set(state)
+    this.#post({ kind: 'state', state })
+  }
+
+  #post(message: MirrorMessage): void {
+    this.#membership?.post(encodeMessage(message))
   }
 }
 

@@ -14,7 +14,7 @@ import {
   openInTabs,
   syncedNameProblem,
 } from '../../src/sync/basin.ts'
-import { decodeMessage, encodeMessage, type MirrorState } from '../../src/sync/mirror.ts'
+import { decodeState, encodeState, type MirrorState } from '../../src/sync/mirror.ts'
 import { BasinEntry } from './basin-entry.ts'
 import { BasinLister } from './basin-lister.ts'
 import { coordinate, type Membership } from './coordinator.ts'
@@ -263,7 +263,7 @@ export class SyncedBasin {
   }
 
   #postList(): void {
-    const { state } = encodeMessage({ kind: 'state', state: this.state }) as { readonly state: unknown }
+    const state = encodeState(this.state)
     this.#post({ kind: 'list', names: [...this.#listed], state, visited: this.#visited })
   }
 
@@ -277,8 +277,7 @@ export class SyncedBasin {
     } else if (message.kind === 'list' && this.#lister === undefined) {
       this.#listed = new Set(message.names)
       this.#visited = message.visited
-      const decoded = decodeMessage({ kind: 'state', state: message.state })
-      if (decoded?.kind === 'state') this.#state.set(decoded.state)
+      this.#state.set(decodeState(message.state))
     }
     this.#plan()
   }

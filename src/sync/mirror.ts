@@ -239,32 +239,33 @@ export type MirrorMessage =
   /** The copy was replaced by another one. */
   | { readonly kind: 'replaced' }
 
-type PlainKind = Exclude<MirrorMessage['kind'], 'state'>
-
-const PLAIN_KINDS: readonly PlainKind[] = ['hello', 'retry', 'replaced']
-
 /** The members of an error that other tabs get. */
 type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>
 
 /** Returns the message as a value that can be cloned. */
 export function encodeMessage(message: MirrorMessage): unknown {
-  if (message.kind !== 'state' || !('error' in message.state)) return message
-  const { code, message: text, mayHaveEffects, field } = message.state.error
-  const error: SentError = { code, message: text, mayHaveEffects, field }
-  return { ...message, state: { ...message.state, error } }
+  return message.kind === 'state' ? { ...message, state: encodeState(message.state) } : message
 }
 
-/** Returns the message that a value is; undefined for another value: any script of an origin can send one. */
-export function decodeMessage(value: unknown): MirrorMessage | undefined {
-  const { kind, state } = Object(value) as { readonly kind?: unknown; readonly state?: unknown }
-  if (PLAIN_KINDS.includes(kind as PlainKind)) return { kind: kind as PlainKind }
-  if (kind !== 'state' || typeof state !== 'object' || state === null) return undefined
-  const { error } = state as { readonly error?: Partial<SentError> | null | undefined }
-  if (error === undefined) return { kind, state: state as MirrorState }
-  if (typeof error?.message !== 'string') return undefined
-  const { code = 'other', message, mayHaveEffects, field } = error
-  // Another tab may run a later version, which has more codes.
+/** Returns the message that a value is. Only scripts of the app's origin can send one. */
+export function decodeMessage(value: unknown): MirrorMessage {
+  const message = value as MirrorMessage
+  return message.kind === 'state' ? { ...message, state: decodeState(message.state) } : message
+}
+
+/** Returns the state as a value that can be cloned. */
+export function encodeState(state: MirrorState): unknown {
+  if (!('error' in state)) return state
+  const { code, message, mayHaveEffects, field } = state.error
+  return { ...state, error: { code, message, mayHaveEffects, field } satisfies SentError }
+}
+
+/** Returns the state of a mirror in another tab. */
+export function decodeState(value: unknown): MirrorState {
+  const state = value as MirrorState
+  if (!('error' in state)) return state
+  const { code, message, mayHaveEffects, field }: SentError = state.error
+  // The tab may run a later version of the app, which has more codes.
   const known = Object.hasOwn(ERROR_KINDS, code) ? code : 'other'
-  const received = new HeadwaterError(known, message, { mayHaveEffects, field })
-  return { kind, state: { ...state, error: received } as MirrorState }
+  return { ...state, error: new HeadwaterError(known, message, { mayHaveEffects, field }) }
 }

@@ -15,13 +15,3 @@ test('an error with a code of a later version is another error', () => {
   const sent = stateOf({ code: 'of_a_later_version', message: 'failed', mayHaveEffects: true })
   expect(decodeMessage(sent)).toMatchObject({ state: { error: { code: 'other', message: 'failed' } } })
 })
-
-test.each([
-  ['nothing', undefined],
-  ['an unknown kind', { kind: 'other' }],
-  ['a state that is none', { kind: 'state', state: null }],
-  ['an error that is none', stateOf(null)],
-  ['an error without a message', stateOf({ code: 'storage' })],
-])('%s is no message', (_, value) => {
-  expect(decodeMessage(value)).toBeUndefined()
-})

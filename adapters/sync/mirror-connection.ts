@@ -5,17 +5,13 @@ import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
+import { asHeadwaterError } from '../../src/sync/failures.ts'
 import {
   type Arrival,
   type CopyEnd,
   comparedFrom,
   continuationOf,
-  decodeMessage,
-  encodeMessage,
   isContinuedBy,
-  isSameStream,
-  type MirrorMessage,
   type MirrorStart,
   type MirrorState,
   mirrorOutcome,
@@ -25,39 +21,29 @@ import {
   startQuery,
   trimmedMirror,
 } from '../../src/sync/mirror.ts'
-import type { Coordinator, Membership } from './coordinator.ts'
 import type { LocalCopy } from './local-copy.ts'
 import type { MirrorOutbox } from './outbox.ts'
-import type { WakeUps } from './page-events.ts'
-import { pauseUntil } from './pause.ts'
-import type { StateCell } from './state-cell.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000
 /** A connection of this age counts as a success without records too, in milliseconds. */
 const LASTING_MS = 10_000
 
-/** The parts and options that a mirror runs with. */
-export interface MirrorRunOptions {
+/** What a connection works with. */
+export interface ConnectionContext {
   readonly remote: Stream
   readonly copy: LocalCopy
   /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
   /** Whether to create the remote stream if it is missing and nothing was copied. */
   readonly create: boolean | undefined
-  /** Whether the mirror stands for election from the beginning. */
-  readonly stands: boolean
-  readonly random: () => number
   readonly clock: Clock
-  readonly state: StateCell<MirrorState>
-  readonly signal: AbortSignal
-  readonly coordinator: Coordinator
-  readonly wakeUps: WakeUps
   readonly outbox: MirrorOutbox | undefined
+  readonly onState: (state: MirrorState) => void
 }
 
 /** How a connection ended, unless its signal aborted. */
-type ConnectionEnd =
+export type ConnectionEnd =
   /** Another connection may succeed. `hasLasted` states whether this one counts as a success. */
   | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly hasLasted: boolean }
   /** It may have been lost unnoticed, as after the computer was asleep. */
@@ -67,199 +53,6 @@ type ConnectionEnd =
   /** The local copy is another one now. */
   | { readonly kind: 'other-copy' }
   | StoppedMirror
-
-/** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
-export class MirrorRun {
-  readonly #options: MirrorRunOptions
-  #stands: boolean
-  /** How often in succession a connection was no success. */
-  #failures = 0
-  #membership: Membership | undefined
-  #connection: Connection | undefined
-  /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
-  #wake: ((isAsked: boolean) => void) | undefined
-  /** Aborts when the copy has to be looked up again. */
-  #lookUp = new SharedSignal()
-
-  constructor(options: MirrorRunOptions) {
-    this.#options = options
-    this.#stands = options.stands
-  }
-
-  /** Runs until the signal aborts. */
-  async run(): Promise<void> {
-    const { copy, signal, wakeUps } = this.#options
-    const onWakeUp = () => this.#connectAgain(false)
-    const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
-    const ignoreSignal = onAbort(signal, () => this.#lookUp.abort(undefined))
-    while (!signal.aborted) {
-      this.#lookUp = new SharedSignal()
-      try {
-        const identity = await copy.ensure()
-        if (!signal.aborted) await this.#takePart(identity)
-      } catch (error) {
-        if (!signal.aborted) await this.#pauseAfter(endOfLocal(error), signal)
-      }
-    }
-    ignoreSignal()
-    ignoreWakeUps()
-  }
-
-  /** Stands for election, or withdraws, and then waits. */
-  stand(isStanding: boolean): void {
-    this.#stands = isStanding
-    this.#membership?.stand(isStanding)
-    this.#showUnelected()
-  }
-
-  /** Connects at once, here or in the mirror that is elected. */
-  retry(): void {
-    this.#connectAgain(true)
-    this.#post({ kind: 'retry' })
-  }
-
-  /**
-   * Deletes the copy and begins another one, unless the signal aborts before that. What the outbox has in doubt
-   * is parked unless the server says that the remote stream is still the same one.
-   */
-  async restart(from: MirrorStart, signal: AbortSignal): Promise<void> {
-    const { remote, copy, outbox } = this.#options
-    const first = await firstArrival(remote, startQuery(from), signal)
-    signal.throwIfAborted()
-    await copy.ensure()
-    if (outbox !== undefined && !isSameStream(await copy.streamId(), first.streamId)) {
-      await outbox.log.eventually(() => outbox.log.device !== undefined, signal)
-      await outbox.log.replaceStream(signal)
-    }
-    try {
-      await copy.begin(startOf(first), first.streamId)
-    } finally {
-      // Also after a failure, the copy may be another one, or missing.
-      this.#post({ kind: 'replaced' })
-      this.#lookUp.abort(undefined)
-      this.#wake?.(true)
-    }
-  }
-
-  /** Ends a pause, or a connection that may be useless. */
-  #connectAgain(isAsked: boolean): void {
-    this.#connection?.check(isAsked)
-    this.#wake?.(isAsked)
-  }
-
-  /** Copies while this mirror is elected. Resolves when the copy is another one or the signal aborts. */
-  async #takePart(identity: string): Promise<void> {
-    const { coordinator, state } = this.#options
-    const lookUp = this.#lookUp
-    let term: AbortController | undefined
-    let running = Promise.resolve()
-    const onElected = (isElected: boolean) => {
-      term?.abort()
-      term = undefined
-      if (!isElected) return this.#showUnelected()
-      const elected = new AbortController()
-      term = elected
-      running = running.then(async () => {
-        await this.#lead(identity, elected.signal)
-        // Otherwise, it was not elected any more.
-        if (!elected.signal.aborted) lookUp.abort(undefined)
-      })
-    }
-    const onMessage = (value: unknown) => {
-      const message = decodeMessage(value)
-      if (message?.kind === 'replaced') lookUp.abort(undefined)
-      else if (term !== undefined) {
-        if (message?.kind === 'hello') this.#post({ kind: 'state', state: state.current })
-        else if (message?.kind === 'retry') this.#connectAgain(true)
-      } else if (message?.kind === 'state' && this.#stands) state.set(message.state)
-    }
-    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage }, this.#stands)
-    this.#membership = membership
-    this.#showUnelected()
-    await new Promise<void>((resolve) => onAbort(lookUp, resolve))
-    term?.abort()
-    membership.leave()
-    this.#membership = undefined
-    await running
-  }
-
-  /** Shows that the elected mirror is asked for its state, or that this one waits. */
-  #showUnelected(): void {
-    if (this.#membership === undefined) return
-    this.#options.state.set({ kind: this.#stands ? 'connecting' : 'waiting' })
-    this.#post({ kind: 'hello' })
-  }
-
-  /** Copies over one connection after another until the copy is another one or the signal aborts. */
-  async #lead(identity: string, signal: AbortSignal): Promise<void> {
-    let work: AbortController | undefined
-    for (let isQuiet = false; !signal.aborted; ) {
-      work ??= this.#work(signal)
-      if (!isQuiet) this.#setState({ kind: 'connecting' })
-      this.#connection = new Connection(this.#options, signal, (state) => this.#setState(state))
-      const end = await this.#connection.run(identity)
-      this.#connection = undefined
-      if (signal.aborted || end.kind === 'other-copy') break
-      isQuiet = end.kind === 'conflict'
-      if (end.kind === 'stopped') {
-        // What depends on the copy would wait for it, or act on one that is not the remote stream's.
-        work.abort()
-        work = undefined
-      }
-      await this.#pauseAfter(end, signal)
-    }
-    work?.abort()
-  }
-
-  /** Runs the outbox until the signal or the returned controller aborts. */
-  #work(signal: AbortSignal): AbortController {
-    const work = new AbortController()
-    const ignoreSignal = onAbort(signal, () => work.abort())
-    void this.#options.outbox?.run(work.signal).then(ignoreSignal)
-    return work
-  }
-
-  /** Shows how a connection ended, and waits until the next attempt. */
-  async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.#options
-    if (end.kind === 'other-copy') return
-    if (end.kind !== 'conflict' && !(end.kind === 'failed' && !end.hasLasted)) this.#failures = 0
-    if (end.kind === 'silent') return
-    if (end.kind === 'stopped') {
-      this.#setState(end)
-      return this.#pause(undefined, signal, false)
-    }
-    const error = end.kind === 'failed' ? end.error : undefined
-    const askedMs = error?.retryAfterMs
-    const pauseMs = backOffMs(++this.#failures, random(), askedMs)
-    if (error !== undefined) this.#setState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs })
-    await this.#pause(pauseMs, signal, askedMs === undefined)
-  }
-
-  /**
-   * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
-   * else if that is allowed.
-   */
-  #pause(ms: number | undefined, signal: AbortSignal, isWakeable: boolean): Promise<void> {
-    return pauseUntil(this.#options.clock, ms, signal, (end) => {
-      this.#wake = (isAsked) => {
-        if (isAsked || isWakeable) end()
-      }
-      return () => {
-        this.#wake = undefined
-      }
-    })
-  }
-
-  #setState(state: MirrorState): void {
-    this.#options.state.set(state)
-    this.#post({ kind: 'state', state })
-  }
-
-  #post(message: MirrorMessage): void {
-    this.#membership?.post(encodeMessage(message))
-  }
-}
 
 /** Ends a connection from within. */
 class Ended extends Error {
@@ -272,10 +65,9 @@ class Ended extends Error {
 }
 
 /** One connection of a mirror: it compares the remote stream with the local copy, and continues the copy. */
-class Connection {
-  readonly #options: MirrorRunOptions
+export class Connection {
+  readonly #context: ConnectionContext
   readonly #signal: AbortSignal
-  readonly #onState: (state: MirrorState) => void
   readonly #startedAt: number
   /** Ends what is awaited. */
   readonly #ending = new SharedSignal()
@@ -297,11 +89,10 @@ class Connection {
   #isComplete = false
   #hasCopied = false
 
-  constructor(options: MirrorRunOptions, signal: AbortSignal, onState: (state: MirrorState) => void) {
-    this.#options = options
+  constructor(context: ConnectionContext, signal: AbortSignal) {
+    this.#context = context
     this.#signal = signal
-    this.#onState = onState
-    this.#startedAt = options.clock.now()
+    this.#startedAt = context.clock.now()
   }
 
   /** Runs until the connection ends. */
@@ -323,7 +114,7 @@ class Connection {
   check(isAsked: boolean): void {
     const since = this.#waitingSince
     if (since === undefined) return
-    const isSilent = Math.abs(this.#options.clock.now() - since) >= SILENCE_MS_MAX
+    const isSilent = Math.abs(this.#context.clock.now() - since) >= SILENCE_MS_MAX
     if (isSilent || (isAsked && this.#isComplete)) this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
@@ -334,7 +125,7 @@ class Connection {
   }
 
   async #copy(identity: string): Promise<never> {
-    const { copy, outbox } = this.#options
+    const { copy, outbox } = this.#context
     const open = await locally(copy.open(identity, this.#signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
@@ -367,7 +158,7 @@ class Connection {
     if (!this.#hasBegun) {
       const start = startOf(first)
       if (start === 0 && end.streamId === first.streamId) return
-      await locally(this.#options.copy.begin(start, first.streamId))
+      await locally(this.#context.copy.begin(start, first.streamId))
       throw new Ended({ kind: 'other-copy' })
     }
     const continuation = continuationOf(end, first)
@@ -378,13 +169,13 @@ class Connection {
   /** Waits until the mirror ends or connects again, because the stream may be another one by then. */
   async #stay(): Promise<never> {
     this.#isComplete = true
-    this.#waitingSince = this.#options.clock.now()
+    this.#waitingSince = this.#context.clock.now()
     this.#cursor?.close()
     return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
   }
 
   async #connect(end: CopyEnd): Promise<void> {
-    const { remote, from, create, clock } = this.#options
+    const { remote, from, create, clock } = this.#context
     const isNew = !this.#hasBegun
     const query = startQuery(isNew ? from : { seqNum: comparedFrom(end) }, isNew)
     this.#waitingSince = clock.now()
@@ -395,7 +186,7 @@ class Connection {
   }
 
   async #event(): Promise<Arrival> {
-    this.#waitingSince = this.#options.clock.now()
+    this.#waitingSince = this.#context.clock.now()
     const arrival = await arrivalOf(this.#cursor)
     this.#waitingSince = undefined
     this.#ending.throwIfAborted()
@@ -425,12 +216,12 @@ class Connection {
     if (this.#signal.aborted || this.#isLive) return
     const [position, tail] = [this.#position, this.#tail]
     this.#isLive = this.#isAtTail && position === this.#next
-    this.#onState(this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail })
+    this.#context.onState(this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail })
   }
 
   /** Asks for the tail: stored records come without one. If that fails, the end of what arrived is shown. */
   #findTail(): void {
-    this.#options.remote.checkTail({ signal: this.#signal }).then(
+    this.#context.remote.checkTail({ signal: this.#signal }).then(
       ({ seqNum }) => {
         this.#tail = Math.max(this.#tail, seqNum)
       },
@@ -443,7 +234,7 @@ class Connection {
     // A token that ended during the read: the next connection may get another one.
     const isTokenEnd = error.code === 'authn' && this.#cursor !== undefined
     if (outcome !== 'retry' && !isTokenEnd) return { kind: 'stopped', reason: outcome, error }
-    const ageMs = Math.abs(this.#options.clock.now() - this.#startedAt)
+    const ageMs = Math.abs(this.#context.clock.now() - this.#startedAt)
     return { kind: 'failed', error, hasLasted: this.#hasCopied || ageMs >= LASTING_MS }
   }
 }
@@ -458,7 +249,7 @@ async function arrivalOf(cursor: RecordCursor | undefined): Promise<Arrival | un
 }
 
 /** Resolves to what a read of the remote stream returns at once. */
-async function firstArrival(
+export async function firstArrival(
   remote: Stream,
   query: ReturnType<typeof startQuery>,
   signal: AbortSignal,
@@ -483,7 +274,7 @@ async function locally<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 /** Returns what a failure of the local copy means. */
-function endOfLocal(thrown: unknown): ConnectionEnd {
+export function endOfLocal(thrown: unknown): ConnectionEnd {
   const failure = asHeadwaterError(thrown)
   const error = failure.code === 'append_discarded' ? asHeadwaterError(failure.cause) : failure
   if (error.code === 'seq_num_mismatch') return { kind: 'conflict' }
