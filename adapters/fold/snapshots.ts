@@ -11,7 +11,6 @@ import {
   type FoldSnapshot,
   type FoldState,
   foldStateAt,
-  isOfKind,
   isSnapshotDue,
   isSuperseded,
   recordsOfSnapshot,
@@ -69,13 +68,9 @@ export class FoldSnapshots<State> {
   async load(signal: AbortSignal): Promise<FoldState<State> | undefined> {
     if (this.#stream === undefined) return undefined
     try {
-      const [snapshots, identity] = await Promise.all([this.#scan(this.#stream, signal), this.#identify()])
-      this.#identity = identity
-      const kind = { source: identity ?? '', version: this.#options.version }
-      for (const snapshot of snapshots) {
-        const state = isOfKind(snapshot, kind) ? await this.#decoded(snapshot) : undefined
-        if (state !== undefined) return state
-      }
+      this.#identity = await this.#identify()
+      const snapshot = await this.#newest(this.#stream, signal)
+      if (snapshot !== undefined) return await this.#decoded(snapshot)
     } catch (error) {
       signal.throwIfAborted()
       this.loadError = error
@@ -126,14 +121,8 @@ export class FoldSnapshots<State> {
       this.#identity ??= await this.#identify()
       const { confirmed, position, last = null } = this.#state()
       saved = position
-      const described = {
-        source: this.#identity ?? '',
-        version: this.#options.version,
-        position,
-        last,
-      }
       // Without waiting: a reducer that changes the state in place must not change it meanwhile.
-      const snapshot = { ...described, ...this.#encode(confirmed) }
+      const snapshot = { ...this.#kind, position, last, ...this.#encode(confirmed) }
       const newest = await this.#store(stream, snapshot, signal)
       this.#isStored ||= newest > 0
       // One of another version stays, even if it is older.
@@ -168,19 +157,24 @@ export class FoldSnapshots<State> {
     }
   }
 
-  /** Resolves to the complete snapshots, from the newest to the oldest. */
-  async #scan(stream: Stream, signal: AbortSignal): Promise<readonly FoldSnapshot[]> {
+  /** What tells the snapshots of this fold from others. */
+  get #kind() {
+    return { source: this.#identity ?? '', version: this.#options.version }
+  }
+
+  /** Resolves to the newest complete snapshot of this fold. */
+  async #newest(stream: Stream, signal: AbortSignal): Promise<FoldSnapshot | undefined> {
     let scan = EMPTY_SCAN
     try {
       const read = stream.read({}, { as: 'bytes', signal })
-      for await (const { records } of read.batches()) scan = scanSnapshots(scan, records)
+      for await (const { records } of read.batches()) scan = scanSnapshots(scan, records, this.#kind)
       // An empty stream may have a tail.
       this.#tail = scan.end === 0 ? undefined : scan.end
     } catch (error) {
       if (!isStreamMissing(error)) throw error
       this.#tail = 0
     }
-    return scan.complete
+    return scan.newest
   }
 
   /** Resolves to undefined if the stream is missing, or if the caller may not know. */

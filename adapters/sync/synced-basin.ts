@@ -49,13 +49,10 @@ type BasinMessage =
       readonly streams: readonly OpenStream[]
       readonly isNew: boolean
     }
-  /** What the lister knows, and which stream it visits. */
-  | {
-      readonly kind: 'list'
-      readonly names: readonly string[]
-      readonly state: unknown
-      readonly visited: string | undefined
-    }
+  /** The streams of the server, as the lister has found them. */
+  | { readonly kind: 'names'; readonly names: readonly string[] }
+  /** The state of the lister, and which stream it visits. */
+  | { readonly kind: 'lister'; readonly state: unknown; readonly visited: string | undefined }
   | { readonly kind: 'retry' }
 
 /** How often a tab says what it has open, in milliseconds. */
@@ -91,7 +88,7 @@ export class SyncedBasin {
   /** The streams that this device has opened at some time. */
   readonly #stored: Set<string>
   /** The streams of the server. */
-  #listed: ReadonlySet<string> = new Set()
+  #listed: readonly string[] = []
   /** What other tabs have open, and when they said so. */
   readonly #others = new Map<string, { readonly streams: readonly OpenStream[]; readonly at: number }>()
   /** The stream without a connection that has one at the moment. */
@@ -234,15 +231,17 @@ export class SyncedBasin {
       waiting: () => this.#open().slice(connectionsMax),
       onVisit: (name) => {
         this.#visited = name
-        this.#postList()
+        this.#postLister()
         this.#plan()
       },
       onNames: (names) => {
-        this.#listed = new Set(names)
+        if (names.join('\0') === this.#listed.join('\0')) return
+        this.#listed = names
+        this.#post({ kind: 'names', names })
       },
       onState: (state) => {
         this.#state.set(state)
-        this.#postList()
+        this.#postLister()
         this.#plan()
       },
     })
@@ -262,9 +261,8 @@ export class SyncedBasin {
     this.#membership.post(message)
   }
 
-  #postList(): void {
-    const state = encodeState(this.state)
-    this.#post({ kind: 'list', names: [...this.#listed], state, visited: this.#visited })
+  #postLister(): void {
+    this.#post({ kind: 'lister', state: encodeState(this.state), visited: this.#visited })
   }
 
   #onMessage(message: BasinMessage): void {
@@ -273,9 +271,12 @@ export class SyncedBasin {
       const { tab, streams, isNew } = message
       this.#others.set(tab, { streams, at: this.#clock.now() })
       if (isNew) this.#report(false)
-      if (isNew && this.#lister !== undefined) this.#postList()
-    } else if (message.kind === 'list' && this.#lister === undefined) {
-      this.#listed = new Set(message.names)
+      if (isNew && this.#lister !== undefined) {
+        this.#post({ kind: 'names', names: this.#listed })
+        this.#postLister()
+      }
+    } else if (this.#lister === undefined && message.kind === 'names') this.#listed = message.names
+    else if (this.#lister === undefined && message.kind === 'lister') {
       this.#visited = message.visited
       this.#state.set(decodeState(message.state))
     }

@@ -2,18 +2,12 @@ import type { JsonCodec } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { isCommandShaped, type SequencedRecord, textRecord } from '../../src/model/record.ts'
-import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { NumberedItem, StreamChange } from '../../src/sync/changes.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import type { StreamChange } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import type { PendingEntry } from '../../src/sync/pending.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
-import type {
-  BytesContent,
-  JsonContent,
-  RecordOrigin,
-  SyncedRecord,
-  TextContent,
-} from '../../src/sync/synced-record.ts'
+import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
 import type { RecordChange } from './change-reader.ts'
 
 /** A change of a synced stream. */
@@ -64,19 +58,19 @@ export function jsonContent<Value>(
 export class ChangeConverter<Content extends object> {
   readonly #codec: ContentCodec<Content>
   /** The records of pending entries, each of which is converted once: views tell by them which are the same. */
-  readonly #pending = new WeakMap<PendingEntry, MaybePromise<SyncedRecord<Content> | undefined>>()
+  readonly #pending = new WeakMap<PendingEntry, SyncedRecord<Content> | 'left out'>()
 
   constructor(codec: ContentCodec<Content>) {
     this.#codec = codec
   }
 
   async convert(change: RecordChange, device: string): Promise<SyncedChange<Content>> {
-    const pending: NumberedItem<SyncedRecord<Content>>[] = []
-    for (const { number, item } of change.pending) {
-      const converted = this.#pendingRecord(item, { device, number })
-      const record = isPromise(converted) ? await converted : converted
-      if (record !== undefined) pending.push({ number, item: record })
-    }
+    const unknown = change.pending.filter(({ item }) => !this.#pending.has(item))
+    if (unknown.length > 0) await this.#convertPending(unknown, device)
+    const pending = change.pending.flatMap(({ number, item }) => {
+      const record = this.#pending.get(item)!
+      return record === 'left out' ? [] : [{ number, item: record }]
+    })
     const confirmed = await this.#confirmedRecords(change.confirmed)
     return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }
   }
@@ -97,18 +91,16 @@ export class ChangeConverter<Content extends object> {
     })
   }
 
-  #pendingRecord(entry: PendingEntry, origin: RecordOrigin): MaybePromise<SyncedRecord<Content> | undefined> {
-    const known = this.#pending.get(entry)
-    if (known !== undefined) return known
-    const { record, error } = entry
-    const { timestamp, nonce } = record
-    const converted = andThen(this.#codec([record]), ([content]) => {
-      if (content === undefined) return undefined
-      const key = originValue({ ...origin, nonce })
-      return { ...content, isPending: true as const, key, timestamp, origin, error }
+  async #convertPending(items: RecordChange['pending'], device: string): Promise<void> {
+    const contents = await this.#codec(items.map(({ item }) => item.record))
+    items.forEach(({ number, item }, index) => {
+      const content = contents[index]
+      const { error, record } = item
+      const origin = { device, number }
+      const key = originValue({ ...origin, nonce: record.nonce })
+      const details = { isPending: true as const, key, timestamp: record.timestamp, origin, error }
+      this.#pending.set(item, content === undefined ? 'left out' : { ...content, ...details })
     })
-    this.#pending.set(entry, converted)
-    return converted
   }
 }
 

@@ -1,5 +1,5 @@
 import type { RecordInput } from '../model/append-input.ts'
-import { concatBytes, lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
+import { concatBytes, lossyTextOf, textOf } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import { isCommandShaped, type SequencedRecord } from '../model/record.ts'
 import type { NumberedItem, StreamChange } from './changes.ts'
@@ -193,7 +193,7 @@ export interface FoldSnapshot extends SnapshotKind {
 }
 
 /** Whether a snapshot is of a kind. */
-export function isOfKind({ source, version }: SnapshotKind, kind: SnapshotKind): boolean {
+function isOfKind({ source, version }: SnapshotKind, kind: SnapshotKind): boolean {
   return source === kind.source && version === kind.version
 }
 
@@ -223,17 +223,14 @@ interface SnapshotPart extends FoldSnapshot {
   /** The place of the part, from 0. */
   readonly index: number
   readonly count: number
-  /** The checksum of the whole snapshot. */
-  readonly checksum: number
 }
 
 /** Divides a snapshot into records, each of which fits in a batch. */
 export function recordsOfSnapshot(snapshot: FoldSnapshot, partBytes = PART_BYTES): readonly RecordInput[] {
   const { state, ...described } = snapshot
   const count = Math.max(1, Math.ceil(state.length / partBytes))
-  const checksum = checksumOf(snapshot)
   return Array.from({ length: count }, (_, index) => ({
-    headers: [[HEADER, JSON.stringify({ format: FORMAT, index, count, checksum, ...described })]] as const,
+    headers: [[HEADER, JSON.stringify({ format: FORMAT, index, count, ...described })]] as const,
     body: state.subarray(index * partBytes, (index + 1) * partBytes),
   }))
 }
@@ -251,10 +248,10 @@ export function snapshotPartOf({ headers, body }: SequencedRecord): SnapshotPart
   }
 }
 
-/** The snapshots in the part of a stream that was read. */
+/** What is known of a stream of snapshots after a part of it was read. */
 interface SnapshotScan {
-  /** The complete snapshots, from the newest to the oldest, at most two. */
-  readonly complete: readonly FoldSnapshot[]
+  /** The newest complete snapshot. */
+  readonly newest: FoldSnapshot | undefined
   /** The parts of a snapshot that is not complete. */
   readonly parts: readonly SnapshotPart[]
   /** The sequence number after the last record. */
@@ -262,40 +259,31 @@ interface SnapshotScan {
 }
 
 /** The scan of a stream of which nothing was read. */
-export const EMPTY_SCAN: SnapshotScan = { complete: [], parts: [], end: 0 }
+export const EMPTY_SCAN: SnapshotScan = { newest: undefined, parts: [], end: 0 }
 
-/** Reads further records of a stream of snapshots. Damaged and incomplete snapshots are ignored. */
-export function scanSnapshots(scan: SnapshotScan, records: readonly SequencedRecord[]): SnapshotScan {
-  let { complete, parts, end } = scan
+/**
+ * Reads further records of a stream of snapshots. Snapshots of other kinds, and those that are not complete, are
+ * ignored. Parts in a row belong together: a fold appends each of them only right behind the one before.
+ */
+export function scanSnapshots(
+  scan: SnapshotScan,
+  records: readonly SequencedRecord[],
+  kind: SnapshotKind,
+): SnapshotScan {
+  let { newest, parts, end } = scan
   for (const record of records) {
     if (record.seqNum !== end) parts = []
     end = record.seqNum + 1
     // The trim of older snapshots.
     if (isCommandShaped(record.headers)) continue
     const part = snapshotPartOf(record)
-    if (part === undefined || part.index !== parts.length) parts = []
-    if (part?.index !== parts.length) continue
-    parts = [...parts, part]
-    if (parts.length < part.count) continue
-    const snapshot = snapshotOf(parts)
+    if (part === undefined || (part.index > 0 && part.index !== parts.length)) parts = []
+    else parts = part.index === 0 ? [part] : [...parts, part]
+    if (part === undefined || parts.length < part.count) continue
+    const { index: _, count: __, ...described } = part
+    const state = concatBytes(parts.map((each) => each.state))
+    if (isOfKind(part, kind)) newest = { ...described, state }
     parts = []
-    if (snapshot !== undefined) complete = [snapshot, ...complete].slice(0, 2)
   }
-  return { complete, parts, end }
-}
-
-/** Joins all parts of a snapshot. Undefined if it is damaged, or if the parts belong to several. */
-function snapshotOf(parts: readonly SnapshotPart[]): FoldSnapshot | undefined {
-  const { index: _, count, checksum, ...described } = parts[0]!
-  const snapshot = { ...described, state: concatBytes(parts.map(({ state }) => state)) }
-  return parts.length === count && checksumOf(snapshot) === checksum ? snapshot : undefined
-}
-
-/** Returns a 32-bit FNV-1a hash, which any change of a byte changes. */
-function checksumOf({ state, ...described }: FoldSnapshot): number {
-  let hash = 0x811c9dc5
-  for (const bytes of [utf8(JSON.stringify(described)), state]) {
-    for (let index = 0; index < bytes.length; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193)
-  }
-  return hash >>> 0
+  return { newest, parts, end }
 }

@@ -11,7 +11,7 @@ import {
   type Stream,
   type TextRecord,
 } from '../../src/index.ts'
-import { EMPTY_SCAN, type FoldSnapshot, scanSnapshots } from '../../src/sync/fold.ts'
+import { EMPTY_SCAN, type FoldSnapshot, scanSnapshots, snapshotPartOf } from '../../src/sync/fold.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 
 /** The storages that folds are tested on. Each call of the function makes another one. */
@@ -39,10 +39,13 @@ export function snapshotsOf(hw: Engine): Stream {
   return hw.basin('app').stream('.fold/default/log')
 }
 
-/** The complete snapshots that are stored. */
+/** The complete snapshot that is stored, if there is one. */
 export async function storedSnapshots(hw: Engine): Promise<readonly FoldSnapshot[]> {
   if (!(await snapshotsOf(hw).exists())) return []
-  return scanSnapshots(EMPTY_SCAN, await snapshotsOf(hw).read({}, { as: 'bytes' }).toArray()).complete
+  const records = await snapshotsOf(hw).read({}, { as: 'bytes' }).toArray()
+  const kind = records.map(snapshotPartOf).findLast((part) => part !== undefined)
+  const newest = kind && scanSnapshots(EMPTY_SCAN, records, kind).newest
+  return newest === undefined ? [] : [newest]
 }
 
 /** Reduces records to their bodies, and counts the calls. */
