@@ -1,8 +1,15 @@
 // @module-tag slow
 
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { connect } from '../../../adapters/client/index.ts'
+import { toNodeHandler } from '../../../adapters/node/index.ts'
+import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import { type KillableServer, killableServer } from '../../cli/killable-server.ts'
 import { program } from '../../cli/program.ts'
 import type * as SyncedPage from '../pages/synced.ts'
@@ -10,14 +17,14 @@ import { type Browser, inChromium, type Remote, scriptIn } from '../support.ts'
 
 const headwater = program()
 
-interface Device {
+interface Tab {
   readonly page: Page
   readonly script: Remote<typeof SyncedPage>
   /** What was appended and is durable on the device. */
   readonly durable: readonly string[]
 }
 
-async function open(browser: Browser, { url }: KillableServer, database: string): Promise<Device> {
+async function openTab(browser: Browser, { url }: KillableServer, database: string): Promise<Tab> {
   const page = await browser.page()
   const durable: string[] = []
   page.on('console', (message) => {
@@ -29,7 +36,26 @@ async function open(browser: Browser, { url }: KillableServer, database: string)
   return { page, script, durable }
 }
 
-const startServer = () => killableServer(headwater, '--allow-origin', '*')
+/** An app that serves streams by a handler, among its other pages. */
+async function appServer(): Promise<KillableServer> {
+  const directory = join(headwater.directory, 'app')
+  let hw: Engine
+  let server: Server | undefined
+  let port = 0
+  const kill = async () => {
+    server!.closeAllConnections()
+    await Promise.all([once(server!.close(), 'close'), hw.close()])
+  }
+  const start = async () => {
+    hw = await open({ storage: filesystem(directory) })
+    server = createServer(toNodeHandler(hw, { auth: 'none', cors: true }))
+    await once(server.listen(port, '127.0.0.1'), 'listening')
+    port = (server.address() as AddressInfo).port
+  }
+  await start()
+  onTestFinished(kill)
+  return { url: `http://127.0.0.1:${port}`, kill, start }
+}
 
 /** The bodies of all records on the server, in order. */
 async function stored({ url }: KillableServer): Promise<string[]> {
@@ -42,34 +68,39 @@ async function stored({ url }: KillableServer): Promise<string[]> {
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name} ${i}`)
 const of = (name: string, bodies: readonly string[]) => bodies.filter((body) => body.startsWith(name))
 
-inChromium('a synced stream in a profile of a browser', (one) => {
-  inChromium('and in another profile', (other) => {
-    it('has everything once and in order, while the server is killed and a profile is offline', async () => {
-      const server = await startServer()
-      const [ada, ben] = [await open(one, server, 'killed'), await open(other, server, 'killed')]
-      for (let round = 0; round < 2; round++) {
-        const appended = [
-          ada.script.append(numbered(`ada ${round}`, 20)),
-          ben.script.append(numbered(`ben ${round}`, 20)),
-        ]
-        await server.kill()
-        await Promise.all(appended)
-        await ada.script.append([`ada ${round} while the server is down`])
-        await other.context.setOffline(true)
-        await server.start()
-        await ben.script.append([`ben ${round} while offline`])
-        await ada.script.flush()
-        await other.context.setOffline(false)
-      }
-      await Promise.all([ada.script.flush(), ben.script.flush()])
-      const bodies = await stored(server)
-      expect(bodies).toHaveLength(2 * 2 * 21)
-      for (const { script } of [ada, ben]) {
-        await expect.poll(() => script.shown()).toEqual(bodies)
-        expect(await script.misbehaviour()).toEqual([])
-      }
-      expect(of('ada', bodies)).toEqual(ada.durable)
-      expect(of('ben', bodies)).toEqual(ben.durable)
-    })
+inChromium('synced streams in two tabs of a profile of a browser', (one) => {
+  inChromium('and in two tabs of another profile', (other) => {
+    it.each<[string, () => Promise<KillableServer>]>([
+      ['headwater serve', () => killableServer(headwater, '--allow-origin', '*')],
+      ['an app with a handler', appServer],
+    ])(
+      'have everything once and in order, while %s is killed and a profile is offline',
+      async (database, serve) => {
+        const server = await serve()
+        const tabs = new Map<string, Tab>()
+        for (const [name, browser] of Object.entries({ ada: one, anna: one, ben: other, bob: other }))
+          tabs.set(name, await openTab(browser, server, database))
+        const append = (name: string, bodies: readonly string[]) => tabs.get(name)!.script.append(bodies)
+        for (let round = 0; round < 2; round++) {
+          const appended = [...tabs.keys()].map((name) => append(name, numbered(`${name} ${round}`, 20)))
+          await server.kill()
+          await Promise.all(appended)
+          await append('ada', [`ada ${round} while the server is down`])
+          await other.context.setOffline(true)
+          await server.start()
+          await append('bob', [`bob ${round} while offline`])
+          await tabs.get('anna')!.script.flush()
+          await other.context.setOffline(false)
+        }
+        for (const { script } of tabs.values()) await script.flush()
+        const bodies = await stored(server)
+        expect(bodies).toHaveLength(2 * (4 * 20 + 2))
+        for (const [name, { script, durable }] of tabs) {
+          await expect.poll(() => script.shown()).toEqual(bodies)
+          expect(await script.misbehaviour()).toEqual([])
+          expect(of(name, bodies)).toEqual(durable)
+        }
+      },
+    )
   })
 })
