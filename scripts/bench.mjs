@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { buildSync } from 'esbuild'
 import { ensureBuilt, inProject, run } from './project.mjs'
 
-await ensureBuilt()
+ensureBuilt()
 const programs = readdirSync(inProject('bench', 'programs')).map((name) =>
   inProject('bench', 'programs', name),
 )

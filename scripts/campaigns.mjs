@@ -29,7 +29,6 @@ const PARTS = {
   linearizability: script('linearizability', '--histories', '100', '--seed', seed),
   frameworks: script('check:frameworks'),
   installs: script('check:installs'),
-  registry: script('check:registry'),
   runtimes: script('check:runtimes'),
 }
 

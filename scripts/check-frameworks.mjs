@@ -3,5 +3,5 @@
 import { checkFrameworks } from '../test/frameworks/harness/run.mjs'
 import { ensureBuilt } from './project.mjs'
 
-await ensureBuilt()
+ensureBuilt()
 process.exit((await checkFrameworks(process.argv.slice(2))) ? 0 : 1)

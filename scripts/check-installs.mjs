@@ -1,82 +1,41 @@
-// `npm run check:installs` packs the package and installs it with each package manager and in TypeScript
-// projects. There it runs the first example of the README and type-checks all examples and declarations.
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// `npm run check:installs` packs the package, installs it in new projects with each package manager and each
+// runtime, and follows the README there: the first program, the server, and an example that `headwater init`
+// writes. Then it checks the types of all declarations and of the programs in the docs.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { assertInstalled, build, ensureBuilt, inProject } from './project.mjs'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { assertInstalled, build, inProject } from './project.mjs'
 
+const NODES = ['20.20.2', '22.23.3', '24.21.0']
 const TYPESCRIPTS = ['5.4.5', '5.9.3', '7.0.2']
 /** Their declarations need the types of Node, or of a framework. */
 const ENTRIES_WITH_TYPES = ['./node', './react', './solid', './vue']
-
-const { exports } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
-const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
-const directory = mkdtempSync(join(tmpdir(), 'headwater-installs-'))
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
-
-let failed = 0
-function report(what, problem) {
-  if (problem !== undefined) failed++
-  console.log(problem === undefined ? `ok: ${what}` : `failed: ${what}\n${problem}`)
-}
-
-/** Returns the output; throws it if the command fails. */
-function run(cwd, command, args, env = {}) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    cwd,
-    encoding: 'utf8',
-    env: { ...process.env, ...env },
-    // On Windows, package managers are scripts, which only a shell can start.
-    shell: process.platform === 'win32',
-  })
-  if (status !== 0) throw new Error(error?.message ?? `${stdout}${stderr}`)
-  return stdout
-}
-
-function attempt(what, action) {
-  try {
-    report(what, action())
-  } catch (error) {
-    report(what, error.message)
-  }
-}
-
-/** A directory of its own, with these files besides a package.json. */
-function project(name, files, dependencies = {}) {
-  const path = join(directory, name)
-  mkdirSync(path)
-  const all = { 'package.json': JSON.stringify({ private: true, type: 'module', dependencies }), ...files }
-  for (const [file, contents] of Object.entries(all)) writeFileSync(join(path, file), contents)
-  return path
-}
+const EXAMPLE = 'live-logs'
 
 assertInstalled()
-await ensureBuilt()
-// `npm run build:js` removes the declarations.
-if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()
+build()
+const directory = mkdtempSync(join(tmpdir(), 'headwater-installs-'))
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+const readme = readFileSync(inProject('README.md'), 'utf8')
+const [, program, printed] = /^```ts\n([\s\S]*?)^```[\s\S]*?^```text\n([\s\S]*?)^```/m.exec(readme)
 const packed = run(inProject('.'), 'npm', ['pack', '--json', '--pack-destination', directory])
 const tarball = join(directory, JSON.parse(packed)[0].filename)
-
-const tools = project('tools', {})
+const tools = project('tools')
 run(tools, 'npm', [
-  'install',
-  '--no-save',
-  'pnpm@10.34.8',
-  '@yarnpkg/cli-dist@4.18.1',
-  'bun@1.4.5',
+  ...['install', '--no-save', 'pnpm@10.34.8', '@yarnpkg/cli-dist@4.18.1', 'bun@1.4.5', 'deno@2.9.6'],
+  ...NODES.map((version) => `node-${version}@npm:node@${version}`),
   ...TYPESCRIPTS.map((version) => `typescript-${version}@npm:typescript@${version}`),
 ])
 const tool = (name) => join(tools, 'node_modules', '.bin', name)
 
-checkPackageManagers()
+await checkPackageManagers()
+await checkRuntimes()
 checkTypes()
-process.exitCode = failed === 0 ? 0 : 1
 
-function checkPackageManagers() {
-  const [, example, output] = /^```ts\n([\s\S]*?)^```[\s\S]*?^```text\n([\s\S]*?)^```/m.exec(
-    readFileSync(inProject('README.md'), 'utf8'),
-  )
+async function checkPackageManagers() {
   // Yarn and Bun do not read the configuration of npm.
   const registry = run(tools, 'npm', ['config', 'get', 'registry']).trim()
   const { protocol, hostname } = new URL(registry)
@@ -87,29 +46,54 @@ function checkPackageManagers() {
     YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
     ...(protocol === 'http:' && { YARN_UNSAFE_HTTP_WHITELIST: hostname }),
   }
-  const managers = {
-    npm: { install: ['npm', ['install']], start: [process.execPath, []] },
-    pnpm: { install: [tool('pnpm'), ['install']], start: [process.execPath, []] },
-    "yarn Plug'n'Play": { install: [tool('yarn'), ['install'], yarn], start: [tool('yarn'), ['node'], yarn] },
-    Bun: {
-      install: [tool('bun'), ['install'], { BUN_CONFIG_REGISTRY: registry }],
-      start: [tool('bun'), ['run']],
-    },
+  const managers = [
+    ['pnpm', [tool('pnpm'), 'install'], ['node', 'hello.mjs'], {}],
+    ["yarn Plug'n'Play", [tool('yarn'), 'install'], [tool('yarn'), 'node', 'hello.mjs'], yarn],
+    ['bun', [tool('bun'), 'install'], ['node', 'hello.mjs'], { BUN_CONFIG_REGISTRY: registry }],
+  ]
+  for (const [name, install, start, env] of managers) {
+    await attempt(`installed with ${name}`, () => {
+      const files = { 'yarn.lock': '', '.yarnrc.yml': 'nodeLinker: pnp\n', 'hello.mjs': program }
+      const path = project(`manager-${name.replaceAll(/\W/g, '')}`, files, { headwater: `file:${tarball}` })
+      run(path, ...split(install), env)
+      expectPrinted(run(path, ...split(start), env))
+    })
   }
-  for (const [name, { install, start }] of Object.entries(managers)) {
-    attempt(`the first example of the README, installed with ${name}`, () => {
-      const files = { 'hello.mjs': example, 'yarn.lock': '', '.yarnrc.yml': 'nodeLinker: pnp\n' }
-      const path = project(name.replace(/\W/g, ''), files, { headwater: `file:${tarball}` })
-      const [command, args, env] = install
-      run(path, command, args, env)
-      const [starter, options, startEnv] = start
-      const printed = run(path, starter, [...options, 'hello.mjs'], startEnv)
-      return printed === output ? undefined : `printed ${printed}instead of ${output}`
+}
+
+async function checkRuntimes() {
+  const path = project('runtimes', { 'hello.mjs': program }, { headwater: `file:${tarball}` })
+  run(path, 'npm', ['install'])
+  const cli = join(path, 'node_modules', 'headwater', 'dist', 'cli.js')
+  const folder = join(directory, 'example')
+  run(directory, process.execPath, [cli, 'init', EXAMPLE, folder])
+  run(folder, 'npm', ['install', '--no-save', tarball])
+  const node = (version) => join(tools, 'node_modules', `node-${version}`, 'bin', 'node')
+  const runtimes = [
+    ...NODES.map((version) => [`Node ${version}`, [node(version)]]),
+    ['Bun', [tool('bun'), 'run', '--bun']],
+    ['Deno', [tool('deno'), 'run', '--allow-all', '--node-modules-dir=manual']],
+  ]
+  for (const [name, command] of runtimes) {
+    await attempt(name, async () => {
+      const env = { PATH: `${dirname(command[0])}${delimiter}${process.env.PATH}` }
+      expectPrinted(run(path, ...split([...command, 'hello.mjs']), env))
+      const serve = [...command, cli, 'serve', '--storage', 'memory', '--no-auth', '--port', '0']
+      await whileServing(path, serve, /^headwater listens on (\S+)$/, async (address) => {
+        const { openapi } = await (await fetch(`${address}/openapi.json`)).json()
+        if (openapi !== '3.1.0') throw new Error(`the server said ${openapi}`)
+      })
+      await whileServing(folder, [...command, 'start.mjs'], / is at (\S+) /, async (address) => {
+        const page = await (await fetch(address)).text()
+        if (!page.includes('<!doctype html>')) throw new Error(`the example sent ${page.slice(0, 200)}`)
+      })
     })
   }
 }
 
 function checkTypes() {
+  const { exports } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
+  const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
   const importing = (names) =>
     names.map((entry, i) => `export * as entry${i} from 'headwater${entry.slice(1)}'\n`).join('')
   const options = {
@@ -135,17 +119,12 @@ function checkTypes() {
     'examples, resolved as by a bundler': [{ ...bundler, ...examplesUse }, examples],
     'examples, resolved as by Node': [{ ...nodenext, ...examplesUse }, examples],
   }
-  const path = project('types', {})
+  const path = project('types')
   run(path, 'npm', [
     ...['install', '--no-save', tarball, '@types/node@20.19.43', '@types/react@19.3.0', 'react@19.3.1'],
     // The declarations of later versions of Solid need a later version of TypeScript.
-    ...['solid-js@1.8.23', 'vue@3.5.45'],
-    ...[
-      'libsodium-wrappers@0.8.4',
-      '@electric-sql/pglite@0.5.16',
-      '@s2-dev/streamstore@0.27.0',
-      'yjs@13.6.33',
-    ],
+    ...['solid-js@1.8.23', 'vue@3.5.45', 'libsodium-wrappers@0.8.4', '@electric-sql/pglite@0.5.16'],
+    ...['@s2-dev/streamstore@0.27.0', 'yjs@13.6.33'],
   ])
   for (const [name, [compilerOptions, files]] of Object.entries(CONFIGURATIONS)) {
     const config = join(path, 'tsconfig.json')
@@ -162,12 +141,9 @@ function checkTypes() {
 
 /** The blocks marked `ts` of the README and `docs`, which are whole programs. */
 function documentedExamples() {
-  const pages = [
-    'README.md',
-    ...readdirSync(inProject('docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
-  ]
+  const docs = readdirSync(inProject('docs')).filter((name) => name.endsWith('.md'))
   const examples = {}
-  for (const page of pages) {
+  for (const page of ['README.md', ...docs.map((name) => `docs/${name}`)]) {
     const text = readFileSync(inProject(page), 'utf8')
     for (const { index, 1: code } of text.matchAll(/^```ts(?: tab\.ts)?\n([\s\S]*?)^```$/gm)) {
       const line = text.slice(0, index).split('\n').length
@@ -175,4 +151,69 @@ function documentedExamples() {
     }
   }
   return examples
+}
+
+/** Prints whether an action succeeds. */
+async function attempt(what, action) {
+  try {
+    await action()
+    console.log(`ok: ${what}`)
+  } catch (error) {
+    process.exitCode = 1
+    console.log(`failed: ${what}\n${error.message}`)
+  }
+}
+
+/** Makes a directory with these files besides a package.json. Returns its path. */
+function project(name, files = {}, dependencies = {}) {
+  const path = join(directory, name)
+  mkdirSync(path)
+  const all = { 'package.json': JSON.stringify({ private: true, type: 'module', dependencies }), ...files }
+  for (const [file, contents] of Object.entries(all)) writeFileSync(join(path, file), contents)
+  return path
+}
+
+/** Returns the output; throws it if the command fails. */
+function run(cwd, command, args, env) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    // On Windows, package managers are scripts, which only a shell can start.
+    shell: process.platform === 'win32',
+  })
+  if (status !== 0) throw new Error(error?.message ?? `${stdout}${stderr}`)
+  return stdout
+}
+
+function split([command, ...args]) {
+  return [command, args]
+}
+
+function expectPrinted(output) {
+  if (output !== printed) throw new Error(`the first program printed ${output} instead of ${printed}`)
+}
+
+/** Starts a server, and runs `work` with the address that it prints. */
+async function whileServing(cwd, [command, ...args], pattern, work) {
+  const env = { ...process.env, PORT: '0' }
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const lines = []
+  try {
+    const listening = new Promise((resolve, reject) => {
+      for (const stream of [child.stdout, child.stderr]) {
+        createInterface(stream).on('line', (line) => {
+          lines.push(line)
+          const [, address] = pattern.exec(line) ?? []
+          if (address !== undefined) resolve(address)
+        })
+      }
+      child.once('error', reject)
+      child.once('exit', () => reject(new Error(`the server did not start:\n${lines.join('\n')}`)))
+    })
+    await work(await listening)
+  } finally {
+    child.kill()
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
 }

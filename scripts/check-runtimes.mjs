@@ -10,7 +10,7 @@ import { assertInstalled, ensureBuilt, inProject, run } from './project.mjs'
 const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs', 'client.mjs']
 
 assertInstalled()
-await ensureBuilt()
+ensureBuilt()
 
 // Not among the dependencies, so that `npm ci` does not download 200 MB of other runtimes.
 const installed = mkdtempSync(join(tmpdir(), 'headwater-runtimes-'))

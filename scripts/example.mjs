@@ -9,8 +9,8 @@ if (given === undefined) {
   process.exit(1)
 }
 
-await ensureInstalled()
-await ensureBuilt()
+ensureInstalled()
+ensureBuilt()
 
 const { serveExample } = await import('../examples/serve.mjs')
 const { closeOnSignal } = await import('../examples/shared/start-app.mjs')

@@ -1,7 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -20,16 +19,10 @@ export function assertInstalled() {
 }
 
 /** Installs the dependencies if the lock file has changed since the last installation. */
-export async function ensureInstalled() {
-  if (isInstalled()) return
-  const { packages = {} } = JSON.parse(readFileSync(inProject('package-lock.json'), 'utf8'))
+export function ensureInstalled() {
   // Includes the development dependencies, even if `NODE_ENV` is `production`.
-  await runWithProgress('Installing dependencies', 'npm', ['ci', '--include=dev', '--loglevel=http'], {
-    requests: /^npm http /,
-    // Other requests ask what versions a package has.
-    step: /^npm http .*\.tgz/,
-    of: `${Object.keys(packages).length - 1} packages`,
-  })
+  const args = ['ci', '--include=dev', '--no-audit', '--no-fund']
+  if (!isInstalled()) runQuietly('Installing the dependencies, which takes about half a minute', 'npm', args)
 }
 
 /** Whether the last installation was of the present lock file, of which npm writes its own copy last. */
@@ -39,12 +32,10 @@ function isInstalled() {
 }
 
 /** Builds the JavaScript, without type declarations, if it is missing or older than a source. */
-export async function ensureBuilt() {
-  const built = modifiedAt(inProject('dist', 'cli.js'))
+export function ensureBuilt() {
   const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsup.config.ts']
-  if (Math.max(...sources.map((path) => newestIn(inProject(path)))) > built) {
-    await runWithProgress('Building', 'npm', ['run', 'build:js'])
-  }
+  const newest = Math.max(...sources.map((path) => newestIn(inProject(path))))
+  if (newest > modifiedAt(inProject('dist', 'cli.js'))) runQuietly('Building', 'npm', ['run', 'build:js'])
 }
 
 export function build() {
@@ -81,43 +72,15 @@ function childCpuSeconds() {
   return Math.round((Number(fields[13]) + Number(fields[14])) / 100)
 }
 
-const STILL_RUNNING_MS = 10_000
-
-/**
- * Runs a command in the project. Shows its progress, and its output only if it fails.
- *
- * @param progress Patterns of the lines that are not shown if it fails, and of those that count as steps, and
- *   how many steps there will be at most.
- */
-async function runWithProgress(title, command, args, { requests, step, of } = {}) {
-  const startedAt = performance.now()
-  const isTerminal = process.stdout.isTTY
-  const seconds = () => `${Math.round((performance.now() - startedAt) / 1000)} s`
-  const output = []
-  let steps = 0
-  const line = () => [title, ...(steps > 0 ? [`${steps} of ${of}`] : []), seconds()].join(', ')
-  const show = () => {
-    if (isTerminal) process.stdout.write(`\r\u001b[2K${line()}`)
-    else console.log(line())
-  }
+/** Runs a command in the project. Shows its output only if it fails. */
+function runQuietly(title, command, args) {
   console.log(`${title} …`)
-  const timer = setInterval(show, isTerminal ? 200 : STILL_RUNNING_MS)
-  const child = spawn(command, args, { ...optionsOf(command), stdio: ['ignore', 'pipe', 'pipe'] })
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (text) => {
-      output.push(`${text}\n`)
-      if (step?.test(text)) steps++
-    })
-  }
-  const done = await new Promise((resolve) => {
-    child.on('error', (error) => resolve({ status: 1, error }))
-    child.on('close', (status) => resolve({ status }))
+  const { status, error, stdout, stderr } = spawnSync(command, args, {
+    ...optionsOf(command),
+    encoding: 'utf8',
   })
-  clearInterval(timer)
-  if (isTerminal) process.stdout.write('\r\u001b[2K')
-  if (done.status === 0) console.log(`${title}: done in ${seconds()}`)
-  else process.stderr.write(output.filter((text) => !requests?.test(text)).join(''))
-  exitUnlessDone(done)
+  if (status !== 0) process.stderr.write(`${stdout}${stderr}`)
+  exitUnlessDone({ status, error })
 }
 
 function exitUnlessDone({ status, error }) {

@@ -3,8 +3,8 @@
 import { pathToFileURL } from 'node:url'
 import { ensureBuilt, ensureInstalled, inProject } from './project.mjs'
 
-await ensureInstalled()
-await ensureBuilt()
+ensureInstalled()
+ensureBuilt()
 
 // In this process, so that a signal reaches the server once and npm returns its exit code.
 const cli = inProject('dist', 'cli.js')

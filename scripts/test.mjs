@@ -2,7 +2,7 @@
 // it took. Arguments after `--` are passed to Vitest.
 import { ensureInstalled, inProject, runTimed } from './project.mjs'
 
-await ensureInstalled()
+ensureInstalled()
 process.env.TEST_RUN = 'quick'
 const vitest = inProject('node_modules', 'vitest', 'vitest.mjs')
 const projects = ['--project', 'all', '--project', 'examples']
