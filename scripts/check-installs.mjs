@@ -121,7 +121,7 @@ function checkTypes() {
   }
   const path = project('types')
   run(path, 'npm', [
-    ...['install', '--no-save', tarball, '@types/node@20.19.43', '@types/react@19.3.0', 'react@19.3.1'],
+    ...['install', '--no-save', tarball, '@types/node@22.20.7', '@types/react@19.3.0', 'react@19.3.1'],
     // The declarations of later versions of Solid need a later version of TypeScript.
     ...['solid-js@1.8.23', 'vue@3.5.45', 'libsodium-wrappers@0.8.4', '@electric-sql/pglite@0.5.16'],
     ...['@s2-dev/streamstore@0.27.0', 'yjs@13.6.33'],

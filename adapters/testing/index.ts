@@ -1,5 +1,4 @@
 export type { FaultPoint } from './faults/planned-faults.ts'
-export type { DelayRange } from './faults/random-faults.ts'
 export {
   type FaultyHandler,
   type FaultyHandlerOptions,
@@ -8,7 +7,6 @@ export {
 } from './network/faulty-handler.ts'
 export type {
   HandlerFault,
-  HandlerRates,
   RequestDelayOptions,
   RequestPoint,
   ResponseOptions,
@@ -19,17 +17,19 @@ export {
   type InProcessServiceOptions,
   inProcessService,
 } from './network/in-process-service.ts'
-export { type FaultyStorage, type FaultyStorageOptions, faultyStorage } from './storage/faulty-storage.ts'
+export { seededRandom } from './seeded-random.ts'
+export {
+  type FaultyStorage,
+  type FaultyStorageOptions,
+  faultyStorage,
+  type NotificationPoint,
+} from './storage/faulty-storage.ts'
 export type {
-  CallRates,
   DelayOptions,
   FailOptions,
   InjectedKind,
-  NotificationRates,
-  ReadRates,
   StorageArguments,
   StorageFault,
   StorageOperation,
-  StorageRates,
 } from './storage/storage-faults.ts'
 export { type VirtualClock, type VirtualClockOptions, virtualClock } from './virtual-clock.ts'

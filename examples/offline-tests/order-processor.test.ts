@@ -1,3 +1,4 @@
+import { seededRandom } from 'headwater/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Shop } from './shop.ts'
 
@@ -104,10 +105,16 @@ describe('ships each order once despite random failures', () => {
   const GOODS = Array.from({ length: 20 }, (_, i) => `goods ${i}`)
 
   test.each([1, 2, 3])('(seed %i)', async (seed) => {
-    const flaky = await Shop.open(seed)
+    const flaky = await Shop.open()
     await flaky.order(...GOODS)
-    flaky.storage.rates = { append: { before: 0.1, after: 0.1 } }
-    flaky.network.rates = { drop: 0.05, unavailable: 0.05, duplicate: 0.05, loseResponse: 0.05, cut: 0.1 }
+    const random = seededRandom(seed)
+    const sometimes = { when: () => random() < 0.1 }
+    flaky.storage.fail('append', sometimes)
+    flaky.storage.fail('append', { after: true, ...sometimes })
+    flaky.network.drop(sometimes)
+    flaky.network.duplicate(sometimes)
+    flaky.network.loseResponse(sometimes)
+    flaky.network.cut(100, sometimes)
     const done = flaky.shipped(GOODS.length)
     // Restarts processors that end, like a service manager.
     for (let attempt = 1, isDone = false; !isDone; attempt++) {

@@ -27,25 +27,22 @@ export class Shop {
   readonly #stops: (() => Promise<unknown>)[] = []
   #hw: Engine
 
-  private constructor(storage: FaultyStorage, hw: Engine, clock: VirtualClock, seed: number) {
+  private constructor(storage: FaultyStorage, hw: Engine, clock: VirtualClock) {
     this.storage = storage
     this.clock = clock
     this.#hw = hw
     // The current engine; a crash replaces it.
-    this.network = faultyHandler((request) => createHandler(this.#hw, { auth: 'none' })(request), {
-      clock,
-      seed,
-    })
+    this.network = faultyHandler((request) => createHandler(this.#hw, { auth: 'none' })(request), { clock })
     this.#service = inProcessService(this.network)
     this.basin = this.#service.connect(S2).basin('web-shop')
   }
 
-  static async open(seed = 1): Promise<Shop> {
-    const [storage, clock] = [faultyStorage(memory(), { seed }), virtualClock()]
+  static async open(): Promise<Shop> {
+    const [storage, clock] = [faultyStorage(memory()), virtualClock()]
     const hw = await open({ storage, clock })
     await hw.ensureBasin('web-shop')
     for (const stream of ['orders', 'shipments']) await hw.basin('web-shop').ensureStream(stream)
-    return new Shop(storage, hw, clock, seed)
+    return new Shop(storage, hw, clock)
   }
 
   async order(...goods: string[]): Promise<void> {

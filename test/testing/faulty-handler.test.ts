@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  type FaultyHandler,
-  faultyHandler,
-  type HandlerRates,
-  virtualClock,
-} from '../../adapters/testing/index.ts'
+import { faultyHandler, virtualClock } from '../../adapters/testing/index.ts'
 
 /** A handler that echoes requests and records which arrived and which responses were cancelled. */
 function echo() {
@@ -157,14 +152,12 @@ describe('a faulty handler', () => {
     const { handler, clock } = echo()
     handler.delay('1h')
     handler.delay('1h', { after: true })
-    handler.rates = { drop: 1 }
     handler.respond(503, { when: () => false })
-    handler.rates = {}
     const held = handler(post('a'))
     handler.heal()
     expect((await held).status).toBe(201)
     expect((await handler(post('b'))).status).toBe(201)
-    expect([clock.pending, handler.rates]).toEqual([0, {}])
+    expect(clock.pending).toBe(0)
   })
 
   test('affects the selected requests, each with one fault', async () => {
@@ -176,53 +169,5 @@ describe('a faulty handler', () => {
     expect(await failure(handler(post('b')))).toBe('fetch failed: ECONNRESET')
     expect(await failure(handler(post('c')))).toBe('none')
     expect(arrived).toEqual(['GET ', 'POST a', 'POST c'])
-  })
-})
-
-describe('random faults', () => {
-  const rates: HandlerRates = {
-    refuse: 0.05,
-    drop: 0.1,
-    unavailable: 0.1,
-    duplicate: 0.1,
-    loseResponse: 0.1,
-    cut: 0.2,
-    delay: [0, 9],
-  }
-
-  async function logOf(seed: number): Promise<FaultyHandler['log']> {
-    const clock = virtualClock()
-    const handler = faultyHandler(async (request) => new Response(await request.text()), {
-      seed,
-      rates,
-      clock,
-    })
-    for (let i = 0; i < 60; i++) {
-      const text = handler(post('x'.repeat(2000))).then((response) => response.text())
-      const rejection = failure(text)
-      await clock.advance('20ms')
-      await rejection
-    }
-    return handler.log
-  }
-
-  test('are the same for the same seed and differ for another', async () => {
-    const first = await logOf(3)
-    expect(await logOf(3)).toEqual(first)
-    expect(await logOf(4)).not.toEqual(first)
-    const kinds = new Set(first.map(({ fault }) => fault))
-    expect(kinds).toEqual(
-      new Set(['refused', 'dropped', 'responded', 'duplicated', 'response lost', 'cut', 'delay']),
-    )
-  })
-
-  test.each<[HandlerRates, string]>([
-    [{ drop: 2 }, 'rates.drop'],
-    [{ drop: 0.6, cut: 0.6 }, 'must not exceed 1 in total'],
-    [{ delay: [2, 1] }, 'rates.delay'],
-    [{ dorp: 0.1 } as HandlerRates, 'dorp'],
-  ])('rejects %j: %s', (options, message) => {
-    const named = expect.objectContaining({ code: 'invalid', message: expect.stringContaining(message) })
-    expect(() => faultyHandler(() => new Response(), { rates: options })).toThrow(named)
   })
 })

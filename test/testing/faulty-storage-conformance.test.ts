@@ -6,6 +6,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
+import { storageFaultsAtRandom } from '../support/random-faults.ts'
 
 /** It keeps the whole contract without faults. */
 describe('a faulty storage without faults conforms to the storage contract', () => {
@@ -36,9 +37,10 @@ const CALLS = ['get', 'list', 'commit', 'head', 'append', 'read', 'reclaim', 'me
  */
 describe('a faulty storage with delays and duplicate notifications only', () => {
   const delay = [0, 3] as const
-  const rates = { ...Object.fromEntries(CALLS.map((call) => [call, { delay }])), open: { delay } }
+  const rates = Object.fromEntries([...CALLS, 'open'].map((call) => [call, { delay }]))
   const make = () => {
-    const storage = faultyStorage(memory(), { rates, notifications: 'reliable' })
+    const storage = faultyStorage(memory(), { notifications: 'reliable' })
+    storageFaultsAtRandom(storage, 1, rates)
     storage.duplicateNotifications()
     return storage
   }

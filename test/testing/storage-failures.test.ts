@@ -145,6 +145,6 @@ describe('torn reads', () => {
     expect(await wholeLog(session)).toEqual([0, 1, 2])
     expect(await wholeLog(session)).toEqual([0])
     expect(await wholeLog(session)).toEqual([0, 1, 2])
-    expect(storage.log).toEqual([{ fault: 'torn read', operation: 'read', call: 2, blocks: 1 }])
+    expect(storage.log).toEqual([{ fault: 'torn read', operation: 'read', call: 2 }])
   })
 })

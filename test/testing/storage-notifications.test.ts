@@ -32,6 +32,13 @@ describe('notifications', () => {
     expect(storage.log.map(({ fault }) => fault)).toEqual(['dropped', 'dropped'])
   })
 
+  test('are selected by their number and their log', async () => {
+    const { storage, append } = await followed()
+    storage.dropNotifications({ nth: 2 })
+    storage.duplicateNotifications({ when: (logId) => logId === 'other' })
+    expect([await append(), await append(), await append()]).toEqual([['log'], [], ['log']])
+  })
+
   test('can be duplicated', async () => {
     const { storage, append } = await followed({ notifications: 'reliable' })
     storage.duplicateNotifications()
@@ -75,11 +82,6 @@ describe('the notifications in the manifest', () => {
     const storage = faultyStorage(memory(), { notifications: 'reliable' })
     expect(() => storage.dropNotifications()).toThrow(expect.objectContaining({ code: 'invalid' }))
     expect(() => storage.delayNotifications('1s')).toThrow(expect.objectContaining({ code: 'invalid' }))
-    for (const notification of [{ drop: 0.1 }, { delay: [0, 5] as const }]) {
-      expect(() => {
-        storage.rates = { notification }
-      }).toThrow(expect.objectContaining({ code: 'invalid' }))
-    }
-    storage.rates = { notification: { duplicate: 1 } }
+    storage.duplicateNotifications()
   })
 })

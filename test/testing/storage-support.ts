@@ -23,10 +23,7 @@ export async function openFaulty(options: FaultyStorageOptions = {}): Promise<Op
   const clock = virtualClock()
   const notified: string[] = []
   const session = await storage.open({ clock, onLogChanged: (logId) => notified.push(logId) })
-  const { rates } = storage
-  storage.rates = {}
   await session.commit([put('a'), { kind: 'create-log', logId: 'log', epoch: 1, createdAt: 0 }])
-  storage.rates = rates
   return { storage, session, clock, notified }
 }
 

@@ -4,11 +4,12 @@ import type { Storage, StorageContext, StorageSession } from '../../../src/stora
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { openLogStorage } from '../log/storage.ts'
 import { BucketMedium } from './bucket-medium.ts'
+import { fromEnvironment, type S3Credentials } from './credentials.ts'
 import { BucketOwner } from './owner.ts'
 import { RangeCache } from './range-cache.ts'
-import { S3Bucket, type S3Credentials } from './s3-bucket.ts'
+import { S3Bucket } from './s3-bucket.ts'
 
-export type { S3Credentials } from './s3-bucket.ts'
+export type { S3Credentials } from './credentials.ts'
 
 /** Options of {@link objectStorage}. */
 export interface ObjectStorageOptions {
@@ -100,16 +101,4 @@ async function assertConditional(bucket: S3Bucket): Promise<void> {
   if (first === 'exists' || (await bucket.create('probe', new Uint8Array())) === 'exists') return
   const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
   throw new StorageFailure('denied', message, { nothingWritten: true })
-}
-
-async function fromEnvironment(): Promise<S3Credentials> {
-  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env
-  if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
-    throw invalid('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set', 'credentials')
-  }
-  return {
-    accessKeyId: AWS_ACCESS_KEY_ID,
-    secretAccessKey: AWS_SECRET_ACCESS_KEY,
-    sessionToken: AWS_SESSION_TOKEN,
-  }
 }

@@ -3,14 +3,7 @@ import type { AwsClient } from 'aws4fetch'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-
-/** Keys of an account of the bucket's provider. */
-export interface S3Credentials {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  /** Of temporary credentials. */
-  readonly sessionToken?: string | undefined
-}
+import type { S3Credentials } from './credentials.ts'
 
 /** Where a bucket is. */
 export interface S3Location {

@@ -1,12 +1,17 @@
 import { invalid } from '../../../src/model/errors.ts'
-import { assertOptions, hasMethod, type MembersOf, unchecked } from '../../../src/model/validation.ts'
+import {
+  assertInteger,
+  assertOptions,
+  hasMethod,
+  type MembersOf,
+  unchecked,
+} from '../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { millisecondsIn } from '../duration.ts'
 import { FAULT_POINT, Holds } from '../faults/planned-faults.ts'
 import {
   type HandlerFault,
   HandlerFaultPlan,
-  type HandlerRates,
   type RequestDelayOptions,
   type RequestInjection,
   type RequestPoint,
@@ -29,10 +34,6 @@ export type Handler = (request: Request) => Response | Promise<Response>
 
 /** Options of `faultyHandler`. */
 export interface FaultyHandlerOptions {
-  /** Seed of random faults. Equal seeds and equal requests give equal faults. 1 by default. */
-  readonly seed?: number | undefined
-  /** Random faults from the first request on. None by default. */
-  readonly rates?: HandlerRates | undefined
   /** Measures delays. The system clock by default. */
   readonly clock?: Clock | undefined
 }
@@ -44,12 +45,12 @@ export interface FaultyHandlerOptions {
  * Network failures reject as in `fetch`: with a `TypeError` whose cause has a `code`.
  *
  * ```ts
- * const faulty = faultyHandler(handler, { rates: { refuse: 0.01, unavailable: 0.01 }, seed: 1 })
+ * const faulty = faultyHandler(handler)
  * faulty.respond(503, { code: 'unavailable', headers: { 'retry-after': '1' } })
  * faulty.duplicate({ when: ({ method }) => method === 'POST' })
  * faulty.delay('5s', { after: true })
- * // From now on, at random.
- * faulty.rates = { drop: 0.1, loseResponse: 0.1, duplicate: 0.1, cut: 0.1, delay: ['10ms', '1s'] }
+ * const random = seededRandom(1)
+ * faulty.drop({ when: () => random() < 0.1 })
  * for (const { call, method, path, fault } of faulty.log) console.log(call, method, path, fault)
  * ```
  */
@@ -68,28 +69,23 @@ export interface FaultyHandler {
    * drop}.
    */
   loseResponse(point?: RequestPoint): void
-  /** Fails the body of the response after `afterBytes` bytes. A shorter body arrives completely. */
+  /** Fails the body of the response after so many bytes. A shorter body arrives completely. */
   cut(afterBytes: number, point?: RequestPoint): void
   /** Handles the request twice, in succession. The client gets the second response. */
   duplicate(point?: RequestPoint): void
   /** Responds with a status from 400 to 599 like a proxy, without handling the request. */
   respond(status: number, options?: ResponseOptions): void
   /**
-   * Delays requests, or their responses, by milliseconds or by `'500ms'`, `'2s'`. An abort by the client ends
-   * the delay.
+   * Delays requests, or their responses, by milliseconds or by `'500ms'`, `'2s'`. An abort by the client ends the delay.
    */
   delay(duration: number | string, options?: RequestDelayOptions): void
-  /** Ends all faults: planned ones, {@link rates} and delays. */
+  /** Ends all faults, and releases delayed requests. */
   heal(): void
-  /** Random faults from now on. Setting invalid rates throws `invalid`. */
-  rates: HandlerRates
   /** The latest 10,000 injected faults. */
   readonly log: readonly HandlerFault[]
 }
 
 const FAULTY_HANDLER_OPTIONS: MembersOf<FaultyHandlerOptions> = {
-  seed: 'number',
-  rates: unchecked,
   clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
 }
 const DELAY_OPTIONS: MembersOf<RequestDelayOptions> = { ...FAULT_POINT, after: 'boolean' }
@@ -108,9 +104,8 @@ const RESPONSE_OPTIONS: MembersOf<ResponseOptions> = { ...FAULT_POINT, code: 'st
 export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = {}): FaultyHandler {
   assertOptions(options, FAULTY_HANDLER_OPTIONS)
   if (typeof handler !== 'function') throw invalid('faultyHandler needs a handler, a function', 'handler')
-  const { seed = 1, rates = {}, clock = systemClock } = options
-  const plan = new HandlerFaultPlan(seed)
-  plan.rates = rates
+  const { clock = systemClock } = options
+  const plan = new HandlerFaultPlan()
   const holds = new Holds()
   /** Requests whose response is being cut. */
   const cutting = new Set<Request>()
@@ -175,9 +170,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     drop: (point = {}) => plan.add({ fault: 'drop' }, point),
     loseResponse: (point = {}) => plan.add({ fault: 'loseResponse' }, point),
     cut(afterBytes, point = {}) {
-      if (!(Number.isSafeInteger(afterBytes) && afterBytes >= 0)) {
-        throw invalid(`afterBytes must be a non-negative integer, not ${afterBytes}`, 'afterBytes')
-      }
+      assertInteger(afterBytes, 'afterBytes')
       plan.add({ fault: 'cut', afterBytes }, point)
     },
     duplicate: (point = {}) => plan.add({ fault: 'duplicate' }, point),
@@ -196,12 +189,6 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     heal() {
       plan.heal()
       holds.release()
-    },
-    get rates() {
-      return plan.rates
-    },
-    set rates(next) {
-      plan.rates = next
     },
     get log() {
       return plan.log.entries

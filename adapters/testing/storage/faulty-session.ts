@@ -189,8 +189,9 @@ export class FaultySession implements StorageSession {
     }
     const result = await running
     if (failure !== undefined) throw injectedError(injection, failure)
-    if (Array.isArray(result) && operation === 'read') {
-      return result.slice(0, this.#plan.blocksKept(injection, result.length)) as Result
+    if (injection.isTorn && Array.isArray(result) && result.length > 1) {
+      this.#plan.log.add({ fault: 'torn read', operation: 'read', call: injection.call })
+      return result.slice(0, 1) as Result
     }
     return result
   }

@@ -1,5 +1,5 @@
 import { invalid } from '../../../src/model/errors.ts'
-import { assertOptions, hasMethod, type MembersOf, oneOf, unchecked } from '../../../src/model/validation.ts'
+import { assertOptions, hasMethod, type MembersOf, oneOf } from '../../../src/model/validation.ts'
 import type {
   Storage,
   StorageContext,
@@ -9,7 +9,7 @@ import type {
 import { millisecondsIn } from '../duration.ts'
 import { FAULT_POINT, type FaultPoint, Holds } from '../faults/planned-faults.ts'
 import { FaultySession, injectedError, noConnection } from './faulty-session.ts'
-import { StorageFaultPlan } from './storage-fault-plan.ts'
+import { type PlannedFault, StorageFaultPlan } from './storage-fault-plan.ts'
 import type {
   DelayOptions,
   FailOptions,
@@ -17,15 +17,13 @@ import type {
   StorageArguments,
   StorageFault,
   StorageOperation,
-  StorageRates,
 } from './storage-faults.ts'
+
+/** Selects the notifications that a fault affects. All from now on by default, until `heal()`. */
+export type NotificationPoint = FaultPoint<[logId: string]>
 
 /** Options of `faultyStorage`. */
 export interface FaultyStorageOptions {
-  /** Seed of random faults. Equal seeds and equal calls give equal faults. 1 by default. */
-  readonly seed?: number | undefined
-  /** Random faults from the first call on. None by default. */
-  readonly rates?: StorageRates | undefined
   /**
    * The guarantee of notifications in the manifest. By default that of the storage, but `hint` instead of
    * `reliable`, because notifications may be lost here, and the engine must poll. With `reliable` they cannot
@@ -43,7 +41,7 @@ export interface FaultyStorageOptions {
  * state correctly whether nothing was written.
  *
  * ```ts
- * const faulty = faultyStorage(storage, { rates: { append: { before: 0.01 } }, notifications: 'hint' })
+ * const faulty = faultyStorage(storage)
  * faulty.fail('append', { kind: 'conflict', after: true })
  * faulty.delay('read', '2s', { after: true })
  * faulty.tearReads()
@@ -52,10 +50,8 @@ export interface FaultyStorageOptions {
  * faulty.delayNotifications('1s')
  * faulty.loseConnection()
  * faulty.restore()
- * faulty.rates = {
- *   commit: { before: 0.01, after: 0.01, kind: 'io' },
- *   notification: { drop: 0.1, duplicate: 0.1, delay: ['10ms', '1s'] },
- * }
+ * const random = seededRandom(1)
+ * faulty.fail('commit', { after: true, when: () => random() < 0.01 })
  * for (const { fault } of faulty.log) console.log(fault)
  * ```
  */
@@ -71,8 +67,7 @@ export interface FaultyStorage extends Storage {
     options?: Omit<FailOptions<Operation>, 'nth'>,
   ): void
   /**
-   * Delays calls of the operation, or their results, by milliseconds or by `'500ms'`, `'2s'`. Closing the
-   * storage releases them.
+   * Delays calls of the operation, or their results, by milliseconds or by `'500ms'`, `'2s'`. Closing the storage releases them.
    */
   delay<Operation extends StorageOperation>(
     operation: Operation,
@@ -85,14 +80,11 @@ export interface FaultyStorage extends Storage {
    * Drops notifications: engines discover changes by polling. Throws `invalid` for `reliable`
    * notifications.
    */
-  dropNotifications(): void
-  /** Sends each notification twice. */
-  duplicateNotifications(): void
-  /**
-   * Delays notifications by milliseconds or by `'500ms'`, `'2s'`. Throws `invalid` for `reliable`
-   * notifications.
-   */
-  delayNotifications(duration: number | string): void
+  dropNotifications(point?: NotificationPoint): void
+  /** Sends notifications twice. */
+  duplicateNotifications(point?: NotificationPoint): void
+  /** Delays notifications. Throws `invalid` for `reliable` notifications. */
+  delayNotifications(duration: number | string, point?: NotificationPoint): void
   /** Fails calls in flight, whether they took effect or not, and every call until {@link restore}. */
   loseConnection(): void
   /** Ends {@link loseConnection}, and notifies engines of the logs that changed meanwhile. */
@@ -103,10 +95,8 @@ export interface FaultyStorage extends Storage {
    * storage is durable.
    */
   crash(): Promise<void>
-  /** Ends all faults: planned ones, {@link rates}, delays and a lost connection. */
+  /** Ends all faults, delays and a lost connection. */
   heal(): void
-  /** Random faults from now on. Setting invalid rates throws `invalid`. */
-  rates: StorageRates
   /** The latest 10,000 injected faults. */
   readonly log: readonly StorageFault[]
 }
@@ -127,8 +117,6 @@ const FAIL_OPTIONS: MembersOf<FailOptions<'read'>> = {
   kind: oneOf(INJECTED_KINDS),
 }
 const FAULTY_STORAGE_OPTIONS: MembersOf<FaultyStorageOptions> = {
-  seed: 'number',
-  rates: unchecked,
   notifications: oneOf(['none', 'hint', 'reliable']),
 }
 
@@ -151,7 +139,7 @@ export function faultyStorage(storage: Storage, options: FaultyStorageOptions = 
 class StorageWithFaults implements FaultyStorage {
   readonly manifest: StorageManifest
   readonly #inner: Storage
-  readonly #plan: StorageFaultPlan
+  readonly #plan = new StorageFaultPlan()
   /** The sessions that the storage has not closed. */
   readonly #sessions = new Map<FaultySession, FaultyNotifications>()
   readonly #openings = new Set<Promise<unknown>>()
@@ -161,22 +149,11 @@ class StorageWithFaults implements FaultyStorage {
   /** The number of lost connections and crashes. */
   #breaks = 0
 
-  constructor(inner: Storage, { seed = 1, rates = {}, notifications }: FaultyStorageOptions) {
+  constructor(inner: Storage, { notifications }: FaultyStorageOptions) {
     const own = inner.manifest.notifications
     const promised = notifications ?? (own === 'reliable' ? 'hint' : own)
     this.#inner = inner
     this.manifest = { ...inner.manifest, notifications: promised }
-    this.#plan = new StorageFaultPlan(seed)
-    this.rates = rates
-  }
-
-  get rates(): StorageRates {
-    return this.#plan.rates
-  }
-
-  set rates(rates: StorageRates) {
-    if (rates.notification?.drop || rates.notification?.delay) this.#checkUnreliable()
-    this.#plan.rates = rates
   }
 
   get log(): readonly StorageFault[] {
@@ -250,18 +227,23 @@ class StorageWithFaults implements FaultyStorage {
     this.#plan.add('read', { fault: 'torn read' }, point as FaultPoint<readonly unknown[]>)
   }
 
-  dropNotifications(): void {
+  dropNotifications(point: NotificationPoint = {}): void {
     this.#checkUnreliable()
-    this.#plan.notifications.dropped = true
+    this.#planNotification({ fault: 'dropped' }, point)
   }
 
-  duplicateNotifications(): void {
-    this.#plan.notifications.duplicated = true
+  duplicateNotifications(point: NotificationPoint = {}): void {
+    this.#planNotification({ fault: 'duplicated' }, point)
   }
 
-  delayNotifications(duration: number | string): void {
+  delayNotifications(duration: number | string, point: NotificationPoint = {}): void {
     this.#checkUnreliable()
-    this.#plan.notifications.delayMs = millisecondsIn(duration)
+    this.#planNotification({ fault: 'delay', delayMs: millisecondsIn(duration), after: false }, point)
+  }
+
+  #planNotification(fault: PlannedFault, point: NotificationPoint): void {
+    assertOptions(point, FAULT_POINT)
+    this.#plan.add('notification', fault, point as FaultPoint<readonly unknown[]>)
   }
 
   loseConnection(): void {
@@ -328,7 +310,7 @@ class FaultyNotifications {
       this.#missed.add(logId)
       return
     }
-    const { dropped, duplicated, delayMs } = this.#plan.notificationInjection()
+    const { dropped, duplicated, delayMs } = this.#plan.notificationInjection(logId)
     if (dropped) return
     for (let times = duplicated ? 2 : 1; times > 0; times--) this.#notify(logId, delayMs)
   }

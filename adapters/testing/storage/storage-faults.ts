@@ -1,7 +1,6 @@
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import type { StorageFailureKind } from '../../../src/storage/errors.ts'
 import type { FaultPoint } from '../faults/planned-faults.ts'
-import type { DelayRange } from '../faults/random-faults.ts'
 
 /**
  * The calls of the storage contract that can fail.
@@ -19,7 +18,7 @@ export type StorageOperation =
       'close' | 'check' | 'isFull' | 'electForBackgroundWork' | 'isExclusive' | 'now' | 'clockOffsetMs'
     >
 
-const OPERATIONS: Readonly<Record<StorageOperation, true>> = {
+export const STORAGE_OPERATIONS: Readonly<Record<StorageOperation, true>> = {
   open: true,
   get: true,
   list: true,
@@ -30,8 +29,6 @@ const OPERATIONS: Readonly<Record<StorageOperation, true>> = {
   reclaim: true,
   measure: true,
 }
-
-export const STORAGE_OPERATIONS: readonly string[] = Object.keys(OPERATIONS)
 
 /**
  * The arguments of a call.
@@ -77,57 +74,16 @@ export interface DelayOptions<Operation extends StorageOperation>
   readonly after?: boolean | undefined
 }
 
-/** The probabilities of faults for each call of an operation, from 0 to 1. */
-export interface CallRates {
-  /** That the call fails without effect. 0 by default. */
-  readonly before?: number | undefined
-  /**
-   * That the call takes effect and its result is lost. The sum with `before` must not exceed 1. 0 by default.
-   */
-  readonly after?: number | undefined
-  /** The kind of failure. `io` by default. */
-  readonly kind?: StorageFailureKind | undefined
-  /** The delay of the call or of its result, with equal probability. None by default. */
-  readonly delay?: DelayRange | undefined
-}
-
-/** Probabilities of faults of a read. */
-export interface ReadRates extends CallRates {
-  /**
-   * That a read returns only some of its blocks: at least the first, and not all if there are several. 0 by
-   * default.
-   */
-  readonly torn?: number | undefined
-}
-
-/** Faults of notifications. Storages with `reliable` notifications permit only `duplicate`. */
-export interface NotificationRates {
-  /** That it is lost. */
-  readonly drop?: number | undefined
-  /** That it arrives twice. */
-  readonly duplicate?: number | undefined
-  /** How long it is held back. */
-  readonly delay?: DelayRange | undefined
-}
-
-/** Probabilities of faults by operation, and of notifications. */
-export type StorageRates = {
-  readonly [Operation in Exclude<StorageOperation, 'read'>]?: CallRates
-} & {
-  readonly read?: ReadRates | undefined
-  readonly notification?: NotificationRates | undefined
-}
-
 /**
- * An injected fault. `call` counts the calls of the operation in all sessions, from 1: a random failure of
- * `append` 17 is repeated on a new storage by `fail('append', { nth: 17 })`.
+ * An injected fault. `call` counts the calls of the operation in all sessions, from 1: a failure of `append`
+ * 17 is repeated on a new storage by `fail('append', { nth: 17 })`.
  *
  * ```ts
- * const faulty = faultyStorage(storage, { rates: { append: { after: 0.01, delay: ['10ms', '1s'] } } })
+ * const faulty = faultyStorage(storage)
+ * faulty.fail('append', { nth: 3 })
  * for (const entry of faulty.log) {
  *   if (entry.fault === 'failure') console.log(entry.operation, entry.call, entry.kind, entry.after)
  *   if (entry.fault === 'delay') console.log(entry.operation, entry.call, entry.delayMs)
- *   if (entry.fault === 'torn read') console.log(entry.call, entry.blocks)
  * }
  * ```
  */
@@ -146,12 +102,10 @@ export type StorageFault =
       readonly delayMs: number
       readonly after: boolean
     }
-  /** `blocks` is the number of returned blocks. */
   | {
       readonly fault: 'torn read'
       readonly operation: 'read'
       readonly call: number
-      readonly blocks: number
     }
   | {
       readonly fault: 'dropped' | 'duplicated'

@@ -11,6 +11,7 @@ import {
   type Stream,
 } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
+import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 import { EngineClock } from '../harness/engine-clock.ts'
 import type { Scheduler } from '../harness/scheduler.ts'
 import type { StoredLog } from '../model/stored-log.ts'
@@ -145,11 +146,8 @@ export class Tab {
     const { scheduler, settings, sabotage } = world
     const { storageDelayMs, tailOffset } = settings
     const random = () => prng.next()
-    const faulty = faultyStorage(storage, {
-      rates: delaysOf(storageDelayMs),
-      seed: prng.below(2 ** 31),
-      notifications: 'reliable',
-    })
+    const faulty = faultyStorage(storage, { notifications: 'reliable' })
+    storageFaultsAtRandom(faulty, prng.below(2 ** 31), delaysOf(storageDelayMs))
     const hw = await scheduler.whileAdvancing(open({ storage: faulty, clock, random }))
     const url = 'http://server.test'
     const client = await connect({ url, fetch: network.fetch, clock, random, requestTimeoutMs: 10_000 })

@@ -1,7 +1,8 @@
-import { type FaultyHandler, faultyHandler, type HandlerRates } from '../../../adapters/testing/index.ts'
+import { type FaultyHandler, faultyHandler } from '../../../adapters/testing/index.ts'
 import { fetchFailed, relayedResponse } from '../../../adapters/testing/network/relayed-response.ts'
 import type { Clock } from '../../../src/index.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
+import { type HandlerRates, requestFaultsAtRandom } from '../../support/random-faults.ts'
 
 type Handler = (request: Request) => Promise<Response>
 
@@ -40,13 +41,14 @@ export class SimulatedNetwork {
       if (handler === undefined) throw fetchFailed('ECONNREFUSED', 'the server is down')
       return handler(request)
     }
-    this.#handler = faultyHandler(deliver, { seed: prng.below(2 ** 31), clock })
+    this.#handler = faultyHandler(deliver, { clock })
   }
 
   set rates(rates: NetworkRates) {
     const { late: _, lateMs: __, ...faults } = rates
     this.#late = rates
-    this.#handler.rates = faults
+    this.#handler.heal()
+    requestFaultsAtRandom(this.#handler, this.#prng.below(2 ** 31), faults)
   }
 
   get isConnected(): boolean {

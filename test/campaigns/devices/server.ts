@@ -4,6 +4,7 @@ import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/ind
 import { type Engine, open, type SequencedRecord, type Storage, type Stream } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
+import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
 import { EngineClock } from '../harness/engine-clock.ts'
 import type { Scheduler } from '../harness/scheduler.ts'
@@ -89,11 +90,8 @@ export class SimulatedServer {
   async start(): Promise<void> {
     const { producers, storageDelayMs } = this.#settings
     const clock = new EngineClock(this.#scheduler.time, this.#skewMs, false)
-    const faulty = faultyStorage(this.#storage, {
-      rates: delaysOf(storageDelayMs),
-      seed: this.#prng.below(2 ** 31),
-      notifications: 'reliable',
-    })
+    const faulty = faultyStorage(this.#storage, { notifications: 'reliable' })
+    storageFaultsAtRandom(faulty, this.#prng.below(2 ** 31), delaysOf(storageDelayMs))
     const random = () => this.#prng.next()
     const hw = await this.#within(open({ storage: faulty, clock, random, trimGraceMs: 0 }))
     const handle = createHandler(hw, { auth: 'none', onError: () => {} })

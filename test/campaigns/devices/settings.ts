@@ -1,5 +1,5 @@
-import type { StorageRates } from '../../../adapters/testing/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
+import type { StorageRates } from '../../support/random-faults.ts'
 import type { NetworkRates } from './network.ts'
 
 /** What a seed decides before the first step. */

@@ -1,7 +1,7 @@
-import type { StorageRates } from '../../../adapters/testing/index.ts'
 import type { EngineLimits } from '../../../src/engine/options.ts'
 import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
+import type { StorageRates } from '../../support/random-faults.ts'
 
 /** The choices of a seed before the first step. */
 export interface Settings {

@@ -2,6 +2,7 @@ import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/ind
 import { type Engine, open, type Stream } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
+import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 import { EngineClock } from '../harness/engine-clock.ts'
 import { Violation } from '../harness/violation.ts'
 import { HeldStorage } from './held-storage.ts'
@@ -46,11 +47,10 @@ export class SimulatedEngine {
   static async open(world: World, name: string, storage: Storage): Promise<SimulatedEngine> {
     const { settings, prng } = world
     const { notifications } = settings
-    const seed = prng.below(2 ** 31)
     const skewMs = settings.skewMs === 0 ? 0 : prng.below(2 * settings.skewMs + 1) - settings.skewMs
     const clock = new EngineClock(world.time, skewMs, world.usesSharedClock)
     const held = new HeldStorage(storage, name, world.holding, world.usesSharedClock ? clock : undefined)
-    const faulty = faultyStorage(held, { seed, notifications })
+    const faulty = faultyStorage(held, { notifications })
     // A generator of its own, so that draws of the engine do not affect those of the scheduler.
     const random = new Prng(prng.below(2 ** 31))
     const hw = await open({
@@ -144,7 +144,7 @@ export class SimulatedEngine {
 
   /** Enables random failures of its storage. */
   startFaults(): void {
-    this.#faulty.rates = ratesOf(this.#world.settings)
+    storageFaultsAtRandom(this.#faulty, this.#world.prng.below(2 ** 31), ratesOf(this.#world.settings))
   }
 
   loseConnection(): void {

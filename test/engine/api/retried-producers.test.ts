@@ -4,6 +4,7 @@ import { faultyStorage } from '../../../adapters/testing/index.ts'
 import { closeRecord, type Engine, HeadwaterError, open, type Stream } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { testClock } from '../../support/clock.ts'
+import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 
 const PRODUCERS = 4
 const BATCHES = 10
@@ -68,10 +69,8 @@ it.each([1, 2, 3])(
     await setup.ensureBasin('basin')
     await setup.basin('basin').ensureStream('stream')
     // Half of the failures come after the append was made.
-    const storage = faultyStorage(inner, {
-      seed,
-      rates: { append: { before: 0.1, after: 0.1 }, head: { before: 0.05 } },
-    })
+    const storage = faultyStorage(inner)
+    storageFaultsAtRandom(storage, seed, { append: { before: 0.1, after: 0.1 }, head: { before: 0.05 } })
     const cluster = new Cluster(prng, () => open({ storage, clock }))
     const positions = new Map<number, string>()
     await Promise.all(

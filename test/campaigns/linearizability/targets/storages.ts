@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../../../adapters/storage/memory/index.ts'
-import { faultyStorage, type StorageRates } from '../../../../adapters/testing/index.ts'
+import { faultyStorage } from '../../../../adapters/testing/index.ts'
+import { type StorageRates, storageFaultsAtRandom } from '../../../support/random-faults.ts'
 import type { Target } from '../record-history.ts'
 import { openEngines } from './engines.ts'
 
@@ -27,5 +28,7 @@ export async function openDirectory(): Promise<Target> {
 
 /** Appends may fail, without effects or with them, and every call takes a while. */
 export function openFailingMemory(seed: number, engines: number): Promise<Target> {
-  return openEngines(faultyStorage(memory(), { seed, rates: RATES, notifications: 'reliable' }), engines)
+  const storage = faultyStorage(memory(), { notifications: 'reliable' })
+  storageFaultsAtRandom(storage, seed, RATES)
+  return openEngines(storage, engines)
 }
