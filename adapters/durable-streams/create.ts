@@ -1,10 +1,4 @@
-import type {
-  Engine,
-  EngineStream,
-  RecordInput,
-  SequencedRecord,
-  StreamDescription,
-} from '../../src/index.ts'
+import type { Engine, EngineStream, RecordInput, StreamDescription } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
 import { closeRecord } from '../../src/model/record.ts'
@@ -15,7 +9,8 @@ import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './append.ts'
 import { assertContentType, contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
 import { DurableStreamsError, headerIntegerOf, isClosing, parseOffset } from './headers.ts'
-import { messageRecords, openParts, recordsOfMessage } from './messages.ts'
+import { completionOf, HeldBytes } from './large-messages.ts'
+import { messageRecords, recordsOfMessage } from './messages.ts'
 import {
   type DescribedStream,
   describedStream,
@@ -118,15 +113,16 @@ function wantedContent(
 }
 
 async function createStream(
-  { exchange, basin, stream: name, encryptionKey }: ApiRequest,
+  request: ApiRequest,
   hw: Engine,
   stream: EngineStream,
   wanted: CreateRequest,
   source: Source | undefined,
   body: Uint8Array,
 ): Promise<Reply> {
+  const { exchange, basin, stream: name, encryptionKey } = request
   const { contentType, expiry } = wantedContent(wanted, source)
-  const point = source && (await forkPoint(source.stream, source.state, wanted.fork!))
+  const point = source && (await forkPoint(request, source.stream, source.state, wanted.fork!))
   const content = recordsOf(contentType, point, body)
   const records = wanted.isClosed ? [...content, closeRecord()] : content
   await hw.basin(basin, { autoCreate: false }).createLargeStream(
@@ -189,6 +185,7 @@ interface ForkPoint {
  * source has fewer.
  */
 async function forkPoint(
+  { settings }: ApiRequest,
   stream: EngineStream,
   { content, tail }: DescribedStream,
   { seqNum, within }: ForkRequest,
@@ -197,18 +194,16 @@ async function forkPoint(
   if (seqNum === undefined || within === 0) return { seqNum, part: undefined }
   const countsMessages = content.empty !== ''
   let left = within
-  let open: readonly SequencedRecord[] = []
+  const held = new HeldBytes(settings)
   for (let next = seqNum; next < tail.seqNum; ) {
     const batch = await stream.readUnary({ seqNum: next }, { allowsEmpty: 'always' })
     if (batch.count === 0) break
-    next = batch.lastSeqNum + 1
-    const records = [...open, ...batch.withoutCommands().records]
-    // What is left of a message in parts at the tail will not come.
-    const complete =
-      countsMessages && next < tail.seqNum ? records.length - openParts(records) : records.length
-    open = records.slice(complete)
-    const counted = records.slice(0, complete)
-    for (const message of countsMessages ? messageRecords(counted) : counted.map((record) => [record])) {
+    const { parts } = countsMessages ? await completionOf(batch, stream, held) : { parts: [] }
+    // They are dropped in this turn.
+    held.release()
+    next = batch.lastSeqNum + 1 + parts.length
+    const records = [...batch.withoutCommands().records, ...parts]
+    for (const message of countsMessages ? messageRecords(records) : records.map((record) => [record])) {
       const last = message.at(-1)!
       const size = countsMessages ? 1 : last.body.length
       if (left < size) return { seqNum: last.seqNum, part: last.body.slice(0, left) }

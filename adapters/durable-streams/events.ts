@@ -1,12 +1,13 @@
-import type { ReadBatch, ReadCursor, ReadEvent, SequencedRecord } from '../../src/index.ts'
+import type { EngineStream, ReadBatch, ReadCursor, ReadEvent, StreamTail } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Reply, streamReply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { SessionBody, type SessionEncoding } from '../http/sessions.ts'
 import type { Content } from './content.ts'
 import { offsetOf } from './headers.ts'
-import { HeldBytes } from './held-bytes.ts'
-import { openParts } from './messages.ts'
+import { completionOf, HeldBytes } from './large-messages.ts'
+import { missingParts } from './messages.ts'
 import { assertAvailable, goneError, type ReadPosition } from './state.ts'
 
 interface EventOptions {
@@ -55,75 +56,71 @@ class EventEncoding implements SessionEncoding {
   end: Uint8Array | undefined
   readonly #content: Content
   readonly #cursors: () => string
-  /** The sequence number of the next record; undefined before the first event from the beginning. */
+  readonly #stream: EngineStream
+  /** The sequence number of the next record to send; undefined before the first event from the beginning. */
   #next: number | undefined
   /** The sequence number in the last control event. */
   #known = -1
-  /** The first parts of a message that is not complete: fewer than the parts of the largest message. */
-  #parts: readonly SequencedRecord[] = []
+  /** The memory of the last event. */
   readonly #held: HeldBytes
+  #isClosed = false
 
-  constructor({ state, seqNum, isExact }: ReadPosition, cursors: () => string, held: HeldBytes) {
+  constructor({ state, stream, seqNum, isExact }: ReadPosition, cursors: () => string, held: HeldBytes) {
     this.#held = held
     this.#content = state.content
+    this.#stream = stream
     this.#cursors = cursors
     this.#next = isExact ? seqNum : undefined
     // A read at the end of a closed stream has no event.
     this.end = state.tail.closed ? utf8(closedEvent(seqNum)) : undefined
   }
 
-  event(event: ReadEvent): Uint8Array {
+  event(event: ReadEvent): MaybePromise<Uint8Array> {
     this.end = undefined
     // The event before it was sent.
     this.#held.release()
-    if (event.kind === 'heartbeat') {
-      const { seqNum, closed } = event.tail
-      this.#advance(seqNum, seqNum)
-      // At the tail, what is left of a message in parts will not come.
-      const data = this.#dataOf(this.#parts)
-      this.#parts = []
-      if (closed) return utf8(data + closedEvent(seqNum))
-      // Keeps the connection open.
-      if (seqNum === this.#known && data === '') return COMMENT
-      this.#known = seqNum
-      return utf8(data + controlEvent(seqNum, this.#cursors(), true))
-    }
-    const { batch } = event
-    const next = batch.lastSeqNum + 1
-    this.#advance(next - batch.count, next)
-    const isFirst = this.#parts.length === 0
-    const open = openParts(isFirst ? batch.records : [...this.#parts, ...batch.records])
-    if (isFirst && open === 0) {
-      this.#known = next
-      return sharedEvents(batch, this.#content, this.#cursors())
-    }
-    const records = [...this.#parts, ...batch.withoutCommands().records]
-    this.#held.acquire(records.reduce((bytes, { body }) => bytes + body.length, 0))
-    const complete = records.slice(0, records.length - open)
-    this.#parts = records.slice(complete.length)
-    const [first] = this.#parts
-    if (first !== undefined && complete.length === 0) return COMMENT
-    // A client that reconnects needs the message that is not complete from its beginning.
-    this.#known = first?.seqNum ?? next
-    const control =
-      first === undefined
-        ? controlAfter(batch, this.#cursors())
-        : controlEvent(first.seqNum, this.#cursors(), false)
-    return utf8(this.#dataOf(complete) + control)
+    if (event.kind === 'batch') return this.#batchEvents(event.batch)
+    const { seqNum, closed } = event.tail
+    this.#advance(seqNum, seqNum)
+    if (closed) return utf8(closedEvent(seqNum))
+    // Keeps the connection open.
+    if (seqNum === this.#known) return COMMENT
+    this.#known = seqNum
+    return utf8(controlEvent(seqNum, this.#cursors(), true))
   }
 
   close(): void {
+    this.#isClosed = true
     this.#held.release()
   }
 
-  #dataOf(records: readonly SequencedRecord[]): string {
-    return records.length === 0 ? '' : dataEvent(this.#content.eventDataOf(records))
+  #batchEvents(batch: ReadBatch<'bytes'>): MaybePromise<Uint8Array> {
+    const end = batch.lastSeqNum + 1
+    const first = end - batch.count
+    const sent = this.#next ?? first
+    this.#advance(first, end)
+    if (sent > first || missingParts(batch.records.at(-1)) > 0) return this.#completed(batch, sent)
+    this.#known = end
+    return sharedEvents(batch, this.#content, this.#cursors())
+  }
+
+  /** The events of a batch whose last message continues behind it, or whose first records were sent so. */
+  async #completed(batch: ReadBatch<'bytes'>, sent: number): Promise<Uint8Array> {
+    const end = batch.lastSeqNum + 1
+    const { parts, tail = batch.tail } = await completionOf(batch, this.#stream, this.#held)
+    if (this.#isClosed) this.#held.release()
+    const records = [...batch.withoutCommands().records, ...parts].filter(({ seqNum }) => seqNum >= sent)
+    const next = Math.max(sent, end + parts.length)
+    this.#next = next
+    this.#known = next
+    const data = records.length === 0 ? '' : dataEvent(this.#content.eventDataOf(records))
+    return utf8(data + controlAfter(next, tail, this.#cursors()))
   }
 
   /** Ends the response of a client that has fallen behind a trim, rather than leave out records silently. */
   #advance(first: number, next: number): void {
     if (this.#next !== undefined && first > this.#next) throw goneError(first)
-    this.#next = next
+    this.#next = Math.max(this.#next ?? 0, next)
   }
 
   /** Sends no event: the client reconnects, and the status of that response is the reason. */
@@ -147,7 +144,7 @@ function sharedEvents(batch: ReadBatch, content: Content, cursor: string): Uint8
   if (known?.cursor === cursor && known.content === content) return known.chunk
   const visible = batch.withoutCommands()
   const data = visible.records.length === 0 ? '' : dataEvent(content.eventDataOf(visible.records))
-  const chunk = utf8(data + controlAfter(batch, cursor))
+  const chunk = utf8(data + controlAfter(batch.lastSeqNum + 1, batch.tail, cursor))
   lastEvents.set(batch, { content, cursor, chunk })
   return chunk
 }
@@ -163,12 +160,10 @@ function dataEvent(data: string): string {
   return `event: data\n${lines.join('\n')}\n\n`
 }
 
-/** The control event after the records of a batch. */
-function controlAfter(batch: ReadBatch, cursor: string): string {
-  const next = batch.lastSeqNum + 1
-  const isUpToDate = batch.tail?.seqNum === next
-  const isLast = isUpToDate && batch.tail?.closed === true
-  return isLast ? closedEvent(next) : controlEvent(next, cursor, isUpToDate)
+/** The control event after records, whose tail is known if they may have reached it. */
+function controlAfter(next: number, tail: StreamTail | undefined, cursor: string): string {
+  const isUpToDate = tail?.seqNum === next
+  return isUpToDate && tail.closed ? closedEvent(next) : controlEvent(next, cursor, isUpToDate)
 }
 
 function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): string {

@@ -65,14 +65,6 @@ function continuations(records: readonly SequencedRecord[], start: number): numb
   return index - start - 1
 }
 
-/** How many records at the end are the first parts of a message that the next records may complete. */
-export function openParts(records: readonly SequencedRecord[]): number {
-  let start = records.length - 1
-  if (missingParts(records[start]) === 0) return 0
-  while (start > 0 && isContinuation(records[start - 1]!, records[start]!)) start--
-  return partOf(records[start]!)!.number === 1 ? records.length - start : 0
-}
-
 /**
  * The records of each message. Another protocol can append records that claim to be parts: those that do not
  * form a whole message are messages of their own, so that they take no record after them along.

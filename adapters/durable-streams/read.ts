@@ -1,13 +1,11 @@
 import type { Engine, SequencedRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { RECORD_METERED_BYTES_MAX } from '../../src/model/limits.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { contentHeaders } from './content.ts'
 import { eventStream } from './events.ts'
 import { cursorsOf, DurableStreamsError, offsetOf, parseStart, type StartOffset } from './headers.ts'
-import { HeldBody, HeldBytes } from './held-bytes.ts'
-import { isContinuation, missingParts } from './messages.ts'
+import { completionOf, HeldBody, HeldBytes } from './large-messages.ts'
 import type { DurableStreamsSettings } from './options.ts'
 import {
   type DescribedStream,
@@ -66,8 +64,8 @@ function atTail({ content, contentType, tail }: DescribedStream): Reply {
 interface Chunk {
   /** The records that were read, without commands, with the last message complete. */
   readonly records: readonly SequencedRecord[]
-  /** The memory of what exceeds a read; undefined if nothing does. */
-  readonly held: HeldBytes | undefined
+  /** The memory of what exceeds a read. */
+  readonly held: HeldBytes
   /** The sequence number after the response. */
   readonly next: number
   readonly isUpToDate: boolean
@@ -87,81 +85,24 @@ async function readChunk(
   const query = { seqNum, waitMs: wait?.waitMs }
   const batch = await stream.readUnary(query, { allowsEmpty: 'always', signal: wait?.signal })
   const { tail = state.tail } = batch
+  const held = new HeldBytes(request.settings)
   if (batch.count === 0) {
     if (isExact && seqNum < tail.seqNum) throw goneError(tail.seqNum)
     const isLast = tail.closed === true
-    return { records: [], held: undefined, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
+    return { records: [], held, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
   }
   const first = batch.lastSeqNum + 1 - batch.count
   if (isExact && first > seqNum) throw goneError(first)
-  const end = batch.lastSeqNum + 1
-  const missing = missingParts(batch.records.at(-1))
-  // The tail of a batch may be its end, within an append.
-  const latest = end + missing <= tail.seqNum ? tail : (await stream.describe(['read'])).tail
-  // The parts of a message are appended together: what claims to be one without the others is none.
-  const canContinue = missing > 0 && end + missing <= latest.seqNum
-  const { parts, held } = canContinue
-    ? await restOf(request, stream, batch.records.at(-1)!, missing)
-    : NO_REST
-  const { records } = batch.withoutCommands()
-  const next = end + parts.length
+  const { parts, tail: latest = tail } = await completionOf(batch, stream, held)
+  const records = [...batch.withoutCommands().records, ...parts]
+  const next = batch.lastSeqNum + 1 + parts.length
   const isUpToDate = next >= latest.seqNum
-  const isLast = isUpToDate && latest.closed === true
-  const all = parts.length === 0 ? records : [...records, ...parts]
-  return { records: all, held, next, isUpToDate, isLast }
-}
-
-/** The parts of a message after those of a read. */
-interface Rest {
-  readonly parts: readonly SequencedRecord[]
-  /** The memory of the parts, if there are any. */
-  readonly held: HeldBytes | undefined
-}
-
-const NO_REST: Rest = { parts: [], held: undefined }
-
-/**
- * Reads the missing parts after the last record of a read, up to the first record that is none: another
- * protocol may have written what only claims to be continued.
- */
-async function restOf(
-  { settings }: ApiRequest,
-  stream: ReadPosition['stream'],
-  last: SequencedRecord,
-  missing: number,
-): Promise<Rest> {
-  const held = new HeldBytes(settings)
-  try {
-    held.acquire(missing * RECORD_METERED_BYTES_MAX)
-    const parts: SequencedRecord[] = []
-    for (let before = last; parts.length < missing; ) {
-      const seqNum = before.seqNum + 1
-      const query = { seqNum, count: missing - parts.length }
-      const batch = await stream.readUnary(query, { allowsEmpty: 'always' })
-      const first = batch.lastSeqNum + 1 - batch.count
-      if (batch.count === 0 || first > seqNum) {
-        throw goneError(batch.count === 0 ? last.seqNum + 1 + missing : first)
-      }
-      for (const record of batch.records) {
-        if (!isContinuation(before, record)) {
-          if (parts.length > 0) return { parts, held }
-          held.release()
-          return NO_REST
-        }
-        parts.push(record)
-        before = record
-      }
-    }
-    return { parts, held }
-  } catch (error) {
-    held.release()
-    throw error
-  }
+  return { records, held, next, isUpToDate, isLast: isUpToDate && latest.closed === true }
 }
 
 /** The body of a response, which releases its memory once it is sent. */
 function bodyOf({ state: { content } }: ReadPosition, { records, held }: Chunk): NonNullable<Reply['body']> {
-  if (held === undefined) return content.bodyOf(records)
+  if (held.isEmpty) return content.bodyOf(records)
   try {
     const body = content.bodyOf(records)
     return new HeldBody(typeof body === 'string' ? utf8(body) : body, held)
@@ -189,7 +130,7 @@ async function catchUp(
     ...(isLast && CLOSED),
   }
   if (isKnown(request, etag)) {
-    chunk.held?.release()
+    chunk.held.release()
     return { status: 304, headers }
   }
   return {
