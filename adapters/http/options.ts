@@ -104,8 +104,9 @@ export interface HandlerOptions {
    */
   readonly page?: HtmlPage | undefined
   /**
-   * Receives every failure that clients see only as status 500, and other unexpected errors. A lasting
-   * failure, such as the loss of the storage's directory, is reported once. `console.error` by default.
+   * Receives every failure that clients see only as status 500, and other unexpected errors, on Node also the
+   * reason for a response that was cut short. A lasting failure, such as the loss of the storage's directory,
+   * is reported once. `console.error` by default.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
 }

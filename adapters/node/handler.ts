@@ -42,11 +42,6 @@ export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
   readonly limits?: NodeHandlerLimits | undefined
   /**
-   * The same as in {@link HandlerOptions}; also receives the reason for a response that was cut short.
-   * `console.error` by default.
-   */
-  readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
-  /**
    * Serves the streams of a basin by the Durable Streams protocol too, below `/v1/stream/` or another `path`.
    * They keep their records forever unless `retention` says otherwise. Not served by default.
    */
