@@ -18,6 +18,7 @@ import type { ListQuery, Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
 import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { andThen, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { permissionDenied } from '../errors.ts'
 import type { Admission } from '../service/admission.ts'
@@ -209,8 +210,7 @@ export class Caller {
   ): Promise<Caller> {
     const holder = { token, isCached: true }
     const caller = new Caller(this.#context, this.connection, this.defaultRetention, holder)
-    const permit = await caller.#lookUp()
-    permit.authorize(operations, resource)
+    await caller.#authorized(operations, resource)
     return caller
   }
 
@@ -240,13 +240,13 @@ export class Caller {
     const signal = signalOf(options, members)
     signal?.throwIfAborted()
     const operations = typeof operation === 'string' ? [operation] : operation.anyOf
-    const callAsHolder = async () => {
-      const permit = await this.#authorized(operations, resource)
-      // Nothing happens on behalf of a caller that gave up while its token was looked up.
-      signal?.throwIfAborted()
-      return call(permit)
-    }
-    const calling = this.track(() => (this.isOwner ? call(OWNER_PERMIT) : callAsHolder()))
+    const calling = this.track(async () =>
+      andThen(this.#authorized(operations, resource), (permit) => {
+        // Nothing happens on behalf of a caller that gave up while its token was looked up.
+        signal?.throwIfAborted()
+        return call(permit)
+      }),
+    )
     const result = await unlessAborted(signal, calling)
     const counted = typeof operation === 'string' ? operation : operation.counted(result)
     this.#context.usage.operation(counted, resource.basin)
@@ -261,7 +261,7 @@ export class Caller {
 
   /** Resolves to the permitted target of an append, in the order of the calls. */
   appendTarget(target: StreamTarget, batch: AppendBatch): Promise<StreamTarget> {
-    const resolve = async () => (this.#current() ?? (await this.#lookUp())).resolveAppend(target, batch)
+    const resolve = async () => (await this.#permit()).resolveAppend(target, batch)
     const resolving = resolve()
     // Its rejection is handled when its turn comes.
     resolving.catch(() => {})
@@ -270,24 +270,16 @@ export class Caller {
   }
 
   /** Opens something that ends with the caller's token. */
-  open<Result>(
+  async open<Result>(
     operation: Operation,
     target: StreamTarget,
     signal: AbortSignal | undefined,
     open: (opened: OpenTarget) => Promise<Result>,
   ): Promise<Result> {
     if (this.isOwner) return open({ permit: OWNER_PERMIT, target, watch: undefined })
-    return this.#openAsHolder(operation, target, signal, open)
-  }
-
-  async #openAsHolder<Result>(
-    operation: Operation,
-    target: StreamTarget,
-    signal: AbortSignal | undefined,
-    open: (opened: OpenTarget) => Promise<Result>,
-  ): Promise<Result> {
     signal?.throwIfAborted()
-    const permit = await unlessAborted(signal, this.#authorized([operation], target.ref))
+    const authorized = async () => this.#authorized([operation], target.ref)
+    const permit = await unlessAborted(signal, authorized())
     const resolved = permit.resolveTarget(target)
     const watching = this.#context.tokens.watch(permit.identity!)
     const watch = await unlessAborted(signal, watching, (late) => late.release())
@@ -299,23 +291,29 @@ export class Caller {
     }
   }
 
-  /** Rejects with `authn` or `permission_denied`. */
-  async #authorized(operations: readonly Operation[], resource: Resource): Promise<Permit> {
-    const permit = this.#current() ?? (await this.#lookUp())
-    permit.authorize(operations, resource)
-    return permit
+  /** Watches the token; undefined for the owner. Rejects with `authn` if it has ended. */
+  async watch(): Promise<TokenWatch | undefined> {
+    const { identity } = await this.#permit()
+    return identity && this.#context.tokens.watch(identity)
   }
 
-  /** The permit, if the token was looked up lately. */
-  #current(): Permit | undefined {
-    const lookup = this.#lookup
-    return lookup && this.#context.tokens.isCurrent(lookup) ? new Permit(lookup.identity) : undefined
+  /** The permit for one of the operations. Fails with `authn` or `permission_denied`. */
+  #authorized(operations: readonly Operation[], resource: Resource): MaybePromise<Permit> {
+    return andThen(this.#permit(), (permit) => {
+      permit.authorize(operations, resource)
+      return permit
+    })
   }
 
-  async #lookUp(): Promise<Permit> {
-    const { token, isCached } = this.#holder!
-    const lookup = await this.#context.tokens.lookUp(token)
-    if (isCached) this.#lookup = lookup
-    return new Permit(lookup.identity)
+  /** The permit of the owner, or of a token that was looked up lately or is looked up now. */
+  #permit(): MaybePromise<Permit> {
+    if (this.#holder === undefined) return OWNER_PERMIT
+    const { token, isCached } = this.#holder
+    const { tokens } = this.#context
+    if (this.#lookup && tokens.isCurrent(this.#lookup)) return new Permit(this.#lookup.identity)
+    return tokens.lookUp(token).then((lookup) => {
+      if (isCached) this.#lookup = lookup
+      return new Permit(lookup.identity)
+    })
   }
 }

@@ -6,7 +6,7 @@ import {
   accessTokenPrefixProblem,
   type NewAccessToken,
 } from '../../model/access.ts'
-import { decodeBase64, encodeBase64, equalSecrets, textOf, utf8 } from '../../model/bytes.ts'
+import { concatBytes, decodeBase64, encodeBase64, equalSecrets, textOf, utf8 } from '../../model/bytes.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../model/limits.ts'
@@ -54,8 +54,8 @@ export interface TokenLookup {
 export interface TokenWatch {
   /** Aborts with `authn` when the token is revoked or expires. */
   readonly ended: SharedSignal
-  /** Stops watching. */
-  release(): void
+  /** Stops watching. A second call does nothing. */
+  readonly release: () => void
 }
 
 /** A token of open sessions. */
@@ -394,12 +394,13 @@ const ISSUED_CHARACTERS_MAX = Math.ceil((SECRET_BYTES + ACCESS_TOKEN_ID_BYTES_MA
  * no secret does.
  */
 function newToken(id: string): string {
-  return encodeBase64(new Uint8Array([...randomSecret(), ...utf8(id)]))
+  return encodeBase64(concatBytes([randomSecret(), utf8(id)]))
 }
 
 /** Returns the id in an issued token, or undefined when the text cannot be one. */
 export function idOfToken(token: string): string | undefined {
-  const bytes = token.length <= ISSUED_CHARACTERS_MAX ? decodeBase64(token) : undefined
+  if (token.length > ISSUED_CHARACTERS_MAX) return undefined
+  const bytes = decodeBase64(token)
   const id = bytes && textOf(bytes.subarray(SECRET_BYTES))
   return id === undefined || accessTokenIdProblem(id) !== undefined ? undefined : id
 }
@@ -438,7 +439,6 @@ async function digestOf(token: string): Promise<string> {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Compares two digests in constant time. */
 function isSameDigest(one: string, other: string): boolean {
   return equalSecrets(utf8(one), utf8(other))
 }

@@ -1,5 +1,6 @@
 import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../api/basin.ts'
 import { type CallOptions, STREAM_OPTIONS, type StreamOptions } from '../../api/call-options.ts'
+import type { Operation } from '../../model/access.ts'
 import {
   type AppendBatch,
   appendBatch,
@@ -131,7 +132,7 @@ export class EngineBasin extends Basin {
 
   override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
-    return this.#caller.run('list-streams', { basin: this.name }, options, async (permit) => {
+    return this.#run('list-streams', options, async (permit) => {
       const page = await permit.list(
         'streams',
         query,
@@ -149,9 +150,7 @@ export class EngineBasin extends Basin {
 
   /** @internal */
   override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
-    return this.#caller.run('get-basin-config', { basin: this.name }, options, () =>
-      this.#services.basins.config(this.name),
-    )
+    return this.#run('get-basin-config', options, () => this.#services.basins.config(this.name))
   }
 
   /** @internal */
@@ -160,24 +159,28 @@ export class EngineBasin extends Basin {
     options?: CallOptions,
   ): Promise<BasinConfig> {
     const own = ownCopy(change)
-    return this.#caller.run('reconfigure-basin', { basin: this.name }, options, () =>
+    return this.#run('reconfigure-basin', options, () =>
       this.#services.basins.reconfigure(this.name, own, this.#caller.defaultRetention),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
-    return this.#caller.run('delete-basin', { basin: this.name }, options, () =>
-      this.#services.basins.delete(this.name),
-    )
+    return this.#run('delete-basin', options, () => this.#services.basins.delete(this.name))
   }
 
   override async metrics(
     query: MetricsQuery<BasinMetricSet>,
     options?: CallOptions,
   ): Promise<readonly Metric[]> {
-    return this.#caller.run('basin-metrics', { basin: this.name }, options, () =>
-      this.#services.usage.metrics.basin(this.name, query),
-    )
+    return this.#run('basin-metrics', options, () => this.#services.usage.metrics.basin(this.name, query))
+  }
+
+  #run<Result>(
+    operation: Operation,
+    options: CallOptions | undefined,
+    call: (permit: Permit) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#caller.run(operation, { basin: this.name }, options, call)
   }
 
   #ref(stream: string): StreamRef {

@@ -24,7 +24,7 @@ import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import { ownCopy } from '../../model/validation.ts'
-import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { Caller } from '../access/caller.ts'
 import type { ReadCursor } from '../log/follow.ts'
@@ -93,10 +93,7 @@ export class EngineStream extends Stream {
 
   /** @internal */
   override identity(options?: CallOptions): Promise<string> {
-    const { ref } = this.#target
-    return this.#caller.run('get-stream-config', ref, options, (permit) =>
-      this.#services.streams.logId(permit.resolveRef(ref)),
-    )
+    return this.#run('get-stream-config', options, (ref) => this.#services.streams.logId(ref))
   }
 
   /** @internal */
@@ -184,17 +181,9 @@ export class EngineStream extends Stream {
     { signal, create, ...policy }: CursorOptions & { readonly signal?: AbortSignal | undefined },
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
-    return this.#caller.open('read', this.#readTarget(create), signal, async ({ target, watch }) => {
-      const { reads } = this.#services
-      if (watch === undefined) return reads.batch(target, query, signal, policy)
-      const { ended, stop } = anyOf(signal, watch.ended)
-      try {
-        return await reads.batch(target, query, ended, policy)
-      } finally {
-        stop()
-        watch.release()
-      }
-    })
+    return this.#caller.open('read', this.#readTarget(create), signal, ({ target, watch }) =>
+      this.#services.reads.batch(target, query, signal, { ...policy, watch }),
+    )
   }
 
   /** @internal */
@@ -202,16 +191,9 @@ export class EngineStream extends Stream {
     query: ReadQuery,
     { create, ...options }: CursorOptions,
   ): Promise<ReadCursor | undefined> {
-    return this.#caller.open('read', this.#readTarget(create), undefined, async ({ target, watch }) => {
-      const cursor = await this.#services.reads.open(target, query, {
-        ...options,
-        ending: watch?.ended,
-        // Undefined without a token: a function would keep this call's objects with each follower.
-        onEnd: watch && (() => watch.release()),
-      })
-      if (cursor === undefined) watch?.release()
-      return cursor
-    })
+    return this.#caller.open('read', this.#readTarget(create), undefined, ({ target, watch }) =>
+      this.#services.reads.open(target, query, { ...options, watch }),
+    )
   }
 
   override async checkTail(options?: CallOptions): Promise<StreamTail> {
@@ -247,10 +229,7 @@ export class EngineStream extends Stream {
 
   /** @internal */
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
-    const { ref } = this.#target
-    return this.#caller.run('get-stream-config', ref, options, (permit) =>
-      this.#services.streams.config(permit.resolveRef(ref)),
-    )
+    return this.#run('get-stream-config', options, (ref) => this.#services.streams.config(ref))
   }
 
   /** @internal */
@@ -258,28 +237,31 @@ export class EngineStream extends Stream {
     change: StreamReconfiguration,
     options?: CallOptions,
   ): Promise<StreamConfig> {
-    const { ref } = this.#target
     const own = ownCopy(change)
-    return this.#caller.run('reconfigure-stream', ref, options, (permit) =>
-      this.#services.streams.reconfigure(permit.resolveRef(ref), own, this.#caller.defaultRetention),
+    return this.#run('reconfigure-stream', options, (ref) =>
+      this.#services.streams.reconfigure(ref, own, this.#caller.defaultRetention),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
-    const { ref } = this.#target
-    return this.#caller.run('delete-stream', ref, options, (permit) =>
-      this.#services.streams.delete(permit.resolveRef(ref)),
-    )
+    return this.#run('delete-stream', options, (ref) => this.#services.streams.delete(ref))
   }
 
   override async metrics(
     query: MetricsQuery<StreamMetricSet>,
     options?: CallOptions,
   ): Promise<readonly Metric[]> {
+    return this.#run('stream-metrics', options, (ref) => this.#services.usage.metrics.stream(ref, query))
+  }
+
+  /** Makes a call for the stream as the storage names it. */
+  #run<Result>(
+    operation: Operation,
+    options: CallOptions | undefined,
+    call: (ref: StreamRef) => Promise<Result>,
+  ): Promise<Result> {
     const { ref } = this.#target
-    return this.#caller.run('stream-metrics', ref, options, (permit) =>
-      this.#services.usage.metrics.stream(permit.resolveRef(ref), query),
-    )
+    return this.#caller.run(operation, ref, options, (permit) => call(permit.resolveRef(ref)))
   }
 
   async #appendAsHolder(
@@ -302,14 +284,4 @@ export class EngineStream extends Stream {
     if (creation.always === create) return this.#target
     return { ...this.#target, creation: { ...creation, always: create } }
   }
-}
-
-/** A signal that aborts with the first of two, and the function that stops listening. */
-function anyOf(
-  one: AbortSignal | undefined,
-  other: AnySignal,
-): { readonly ended: AnySignal; readonly stop: () => void } {
-  if (one === undefined) return { ended: other, stop: () => {} }
-  const either = new AbortController()
-  return { ended: either.signal, stop: onAnyAbort([one, other], (reason) => either.abort(reason)) }
 }

@@ -6,7 +6,7 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
-import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { closedError } from '../errors.ts'
@@ -20,10 +20,8 @@ import type { UsageRecorder } from './usage.ts'
 
 export interface OpenReadOptions extends ReadPolicy {
   readonly heartbeats?: boolean | 'first' | undefined
-  /** Ends the session with its reason. */
-  readonly ending?: SharedSignal | undefined
-  /** Called when the session is over. */
-  readonly onEnd?: (() => void) | undefined
+  /** Ends the read with its token, and is released when the read is over. */
+  readonly watch?: { readonly ended: SharedSignal; readonly release: () => void } | undefined
 }
 
 /** A stream and its state. */
@@ -85,19 +83,19 @@ export class ReadService {
   async batch(
     target: StreamTarget,
     query: ReadQuery,
-    signal: AnySignal | undefined,
-    policy: ReadPolicy = {},
+    signal: AbortSignal | undefined,
+    options: OpenReadOptions,
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
     const { usage } = this.#context
     const { basin } = target.ref
-    const opening = this.#openCursor(target, query, 'unary', policy)
+    const opening = this.#openCursor(target, query, 'unary', options)
     const cursor = await unlessAborted(signal, opening, (late) => late instanceof ReadCursor && late.close())
     if (!(cursor instanceof ReadCursor)) {
       usage.unaryRead(basin)
       const empty = mergeBatches([])
       // Published clients of the hosted service get no tail here.
-      return policy.allowsEmpty === 'always' ? empty.withTail(cursor) : empty
+      return options.allowsEmpty === 'always' ? empty.withTail(cursor) : empty
     }
     const ignoreSignal = signal && onAbort(signal, () => cursor.close())
     try {
@@ -146,13 +144,14 @@ export class ReadService {
     target: StreamTarget,
     query: ReadQuery,
     kind: ReadKind,
-    { heartbeats = false, ending, onEnd, ...policy }: OpenReadOptions,
+    { heartbeats = false, watch, ...policy }: OpenReadOptions,
   ): Promise<ReadCursor | StreamTail> {
     assertReadQuery(query)
     const { table, admission, readBudget, usage, deadlines, clock, random, trimGraceMs, closing } =
       this.#context
     const { basin } = target.ref
     const ends: (() => void)[] = [admission.openSession()]
+    if (watch !== undefined) ends.push(watch.release)
     const end = () => {
       for (const endOne of ends.splice(0)) endOne()
     }
@@ -178,8 +177,7 @@ export class ReadService {
         () => this.#open.delete(cursor),
         () => cursor.close(),
       )
-      if (onEnd !== undefined) ends.push(onEnd)
-      if (ending !== undefined) ends.push(onAbort(ending, () => cursor.fail(ending.reason)))
+      if (watch !== undefined) ends.push(onAbort(watch.ended, () => cursor.fail(watch.ended.reason)))
       // `close` may have run before the cursor was added.
       if (closing.aborted) cursor.fail(closedError())
       const hasRecord = await cursor.locate()
