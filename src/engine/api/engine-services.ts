@@ -10,9 +10,9 @@ import { Admission } from '../service/admission.ts'
 import { AppendService } from '../service/append-service.ts'
 import { BackgroundWork } from '../service/background.ts'
 import { BasinService } from '../service/basin-service.ts'
+import { ConfirmedClock } from '../service/confirmed-clock.ts'
 import { Deadlines, firstDeadlines } from '../service/deadlines.ts'
 import { ReadService } from '../service/read-service.ts'
-import { ConfirmedClock, reclaim } from '../service/reclaim.ts'
 import { StreamService } from '../service/stream-service.ts'
 import { Catalog } from '../streams/catalog.ts'
 import { StreamCreator } from '../streams/create.ts'
@@ -84,11 +84,7 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   const admission = new Admission(limits)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
-  const work = new BackgroundWork({
-    ...common,
-    electForBackgroundWork: session.electForBackgroundWork,
-    isInUse: () => table.hasFollowers,
-  })
+  const work = new BackgroundWork({ ...common, confirmedClock, isInUse: () => table.hasFollowers })
   let lostTails = 0
   const table: StreamTable = new StreamTable({
     ...common,
@@ -151,7 +147,6 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     return closed
   }
   work.start({
-    reclaim: () => reclaim({ ...common, confirmedClock }),
     checkDeadlines: () => deadlines.checkDue(),
     finishDeletions: () => basins.finishDeletions(),
     deleteExpiredTokens: async () => tokens.deleteExpired(await confirmedClock.now()),

@@ -35,28 +35,19 @@ export interface AppendSink {
  * either.
  */
 export class AppendGroup {
-  #failed = false
-  #failure: unknown
+  /** Whether an append failed permanently, and why the first of them did. Set by `fail` only. */
+  failed = false
+  failure: unknown
   #refused: object | undefined
-
-  /** Whether an append failed permanently. */
-  get failed(): boolean {
-    return this.#failed
-  }
-
-  /** Why the first of them failed. */
-  get failure(): unknown {
-    return this.#failure
-  }
 
   /** Whether the next append may be made. */
   get isOpen(): boolean {
-    return !this.#failed && this.#refused === undefined
+    return !this.failed && this.#refused === undefined
   }
 
   fail(error: unknown): void {
-    if (!this.#failed) this.#failure = error
-    this.#failed = true
+    if (!this.failed) this.failure = error
+    this.failed = true
   }
 
   refuse(append: object): void {

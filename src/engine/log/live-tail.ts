@@ -99,16 +99,8 @@ export class LiveTail {
 
   /** Returns the append that begins at exactly `seqNum`, if it is still kept. */
   at(seqNum: number): LiveBatch | undefined {
-    let low = 0
-    let high = this.#batches.length - 1
-    while (low <= high) {
-      const middle = (low + high) >>> 1
-      const found = this.#batches[middle]!
-      if (found.block.firstSeqNum === seqNum) return found
-      if (found.block.firstSeqNum < seqNum) low = middle + 1
-      else high = middle - 1
-    }
-    return undefined
+    // Most followers want the last one.
+    return this.#batches.findLast(({ block }) => block.firstSeqNum === seqNum)
   }
 
   wake(): void {

@@ -2,19 +2,20 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { StorageSession } from '../../storage/contract.ts'
+import type { ConfirmedClock } from './confirmed-clock.ts'
 import type { UsageMeter } from './usage.ts'
 
 const INTERVAL_MS = 60_000
 const JITTER = 0.1
 /** The time after which space that could not be freed is freed again; doubles up to the interval. */
 const RETRY_MS_MIN = 1_000
+/** So few that appends wait for some milliseconds only. */
+const RECLAIMED_BLOCKS_MAX = 250
 /** Browsers delay the timers of hidden pages by up to a minute. */
 const OVERDUE_MS = 3 * INTERVAL_MS
 
 /** What an engine does in the background. One task that fails does not keep the others from running. */
 export interface BackgroundTasks {
-  /** Frees records. Resolves to whether more is left. */
-  reclaim(): Promise<boolean>
   /** Deletes streams that are empty or have expired. */
   checkDeadlines(): Promise<void>
   /** Completes the deletion of basins. */
@@ -23,8 +24,10 @@ export interface BackgroundTasks {
 }
 
 export interface BackgroundContext {
-  readonly electForBackgroundWork: StorageSession['electForBackgroundWork']
-  readonly usage: Pick<UsageMeter, 'start'>
+  readonly session: Pick<StorageSession, 'electForBackgroundWork' | 'reclaim'>
+  readonly usage: Pick<UsageMeter, 'start' | 'storedChanged'>
+  readonly confirmedClock: ConfirmedClock
+  readonly trimGraceMs: number
   /** Whether the engine has regular work even if it is not elected. */
   readonly isInUse: () => boolean
   readonly clock: Clock
@@ -60,7 +63,7 @@ export class BackgroundWork {
 
   start(tasks: BackgroundTasks): void {
     this.#tasks = tasks
-    const { electForBackgroundWork, usage } = this.#context
+    const { session, usage } = this.#context
     const onElected = (isElected: boolean) => {
       this.#isElected = isElected
       this.#updateInterval()
@@ -73,8 +76,8 @@ export class BackgroundWork {
       // workerd has no timers outside of requests: the first append starts the work.
       return
     }
-    if (electForBackgroundWork === undefined) onElected(true)
-    else this.#withdraw = electForBackgroundWork(onElected)
+    if (session.electForBackgroundWork === undefined) onElected(true)
+    else this.#withdraw = session.electForBackgroundWork(onElected)
     if (this.#running === undefined) this.#run()
   }
 
@@ -179,13 +182,23 @@ export class BackgroundWork {
     }
   }
 
-  /** A browser frees deleted records a moment later, and appends fail until then. */
+  /** Frees trimmed and expired records, and what deleted streams left. */
   async #reclaim(): Promise<void> {
-    const { clock } = this.#context
+    const { session, usage, confirmedClock, clock, trimGraceMs } = this.#context
     try {
-      while (this.#isElected && !this.#isClosed && (await this.#tasks.reclaim())) await macrotask()
+      for (let more = true; more && this.#isElected && !this.#isClosed; await macrotask()) {
+        const limits = {
+          now: await confirmedClock.now(),
+          trimmedBefore: clock.now() - trimGraceMs,
+          blocksMax: RECLAIMED_BLOCKS_MAX,
+        }
+        const reclaimed = await session.reclaim(limits)
+        if (reclaimed.logIds.length > 0) usage.storedChanged(reclaimed.logIds)
+        more = reclaimed.more
+      }
       this.#retryMs = RETRY_MS_MIN
     } catch (error) {
+      // A browser frees deleted records a moment later, and appends fail until then.
       if (HeadwaterError.is(error) && error.code === 'storage_full') {
         this.reclaimAt(clock.now() + this.#retryMs)
         this.#retryMs = Math.min(2 * this.#retryMs, INTERVAL_MS)

@@ -26,7 +26,7 @@ import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError, nameReserved } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
-import type { ConfirmedClock } from './reclaim.ts'
+import type { ConfirmedClock } from './confirmed-clock.ts'
 
 export interface DeadlinesContext {
   readonly session: StorageSession

@@ -137,7 +137,8 @@ export class StreamTable {
         const log = this.#find(name)
         if (log !== undefined) return use(log)
         attempts.left--
-        lookUp = this.#begin(request, purpose, name)
+        const begun = { request, name, isStale: false }
+        lookUp = Object.assign(begun, { lease: this.#lookUp(request, purpose, begun) })
         this.#lookUps.set(key, lookUp)
       }
       let lease: StreamLease | undefined
@@ -246,11 +247,6 @@ export class StreamTable {
     if (log.document.expiry !== undefined && this.#options.isOverdue(log)) return undefined
     log.wasUsed = true
     return log
-  }
-
-  #begin(request: OpenRequest, purpose: Purpose, name: string): LookUp {
-    const state = { request, name, isStale: false }
-    return Object.assign(state, { lease: this.#lookUp(request, purpose, state) })
   }
 
   /**

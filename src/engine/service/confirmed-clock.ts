@@ -3,10 +3,7 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import { getDocument, putDocument } from '../../storage/documents.ts'
-import type { UsageRecorder } from './usage.ts'
 
-/** So few that appends wait for some milliseconds only. */
-const RECLAIMED_BLOCKS_MAX = 250
 /** How far the stored time may lag behind, in milliseconds. Less than a step. */
 const LAG_MS_MAX = 600_000
 
@@ -59,29 +56,6 @@ export class ConfirmedClock {
     }
     return at
   }
-}
-
-export interface ReclaimContext {
-  readonly session: StorageSession
-  readonly confirmedClock: ConfirmedClock
-  readonly clock: Clock
-  readonly trimGraceMs: number
-  readonly usage: UsageRecorder
-}
-
-/**
- * Frees trimmed and expired records, and what deleted streams left. Each call is bounded and resolves to
- * whether more is left.
- */
-export async function reclaim(context: ReclaimContext): Promise<boolean> {
-  const { session, confirmedClock, clock, trimGraceMs, usage } = context
-  const { more, logIds } = await session.reclaim({
-    now: await confirmedClock.now(),
-    trimmedBefore: clock.now() - trimGraceMs,
-    blocksMax: RECLAIMED_BLOCKS_MAX,
-  })
-  if (logIds.length > 0) usage.storedChanged(logIds)
-  return more
 }
 
 function stepError({ at }: ConfirmedTime, now: number): HeadwaterError {
