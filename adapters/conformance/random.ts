@@ -1,7 +1,7 @@
 import {
-  extendedExpiry,
+  blockExpiresAt,
   extendRetention,
-  isExpired,
+  isBlockExpired,
   type RetentionExtension,
   reclaimablePoint,
 } from '../../src/core/retention.ts'
@@ -88,7 +88,7 @@ class Model {
       const point = reclaimablePoint(head.trims, trimmedBefore)
       const kept: ExpectedBlock[] = []
       for (const { block, mayBeFreed } of appended) {
-        const hasExpired = isExpired(extendedExpiry(block, head.extensions), now)
+        const hasExpired = isBlockExpired(blockExpiresAt(block, head.extensions), now)
         if (hasExpired && kept.length === 0) continue
         kept.push({
           block,

@@ -5,7 +5,7 @@ import { INTEGER_MAX } from '../model/limits.ts'
  * The time in milliseconds at which records appended at `appendedAt` expire; null is never. It depends on the
  * time of the append, not on their timestamps, and on the policy at that time (docs/protocol.md "Retention").
  */
-export function expiryOf(policy: RetentionPolicy, appendedAt: number): number | null {
+export function recordsExpireAt(policy: RetentionPolicy, appendedAt: number): number | null {
   return policy === 'infinite' ? null : Math.min(appendedAt + policy.ageSeconds * 1000, INTEGER_MAX)
 }
 
@@ -26,7 +26,7 @@ export interface RetentionExtension {
  * Returns the time at which a block expires; null for never. A block whose first record is extended is
  * extended as a whole.
  */
-export function extendedExpiry(
+export function blockExpiresAt(
   { firstSeqNum, expiresAt }: { readonly firstSeqNum: number; readonly expiresAt: number | null },
   extensions: readonly RetentionExtension[] | undefined,
 ): number | null {
@@ -37,14 +37,14 @@ export function extendedExpiry(
   return latest
 }
 
-/** The later of two expiries. */
+/** The later of two times; null is never. */
 export function laterOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.max(a, b)
 }
 
-/** Whether an expiry has passed. */
-export function isExpired(expiresAt: number | null, now: number): boolean {
-  return expiresAt !== null && expiresAt <= now
+/** Whether a block that expires at a time, in milliseconds, has expired. */
+export function isBlockExpired(expiresAt: number | null, now: number): boolean {
+  return isPast(expiresAt, now)
 }
 
 /** A trim whose records may still be read within its grace period. */
@@ -96,18 +96,22 @@ export function extendRetention(
 ): readonly RetentionExtension[] {
   const isLonger = ageOf(to) > ageOf(from)
   if (ageOf(to) === ageOf(from) || (extensions.length === 0 && !isLonger)) return extensions
-  const current = extensions.filter(({ until }) => !isExpired(until, now))
+  const current = extensions.filter(({ until }) => !isPast(until, now))
   if (!isLonger) return current.map((one) => ({ ...one, below: Math.min(one.below, tailSeqNum) }))
   const after = now + EXTENSION_MARGIN_MS
-  const until = expiryOf(to, now)
+  const until = recordsExpireAt(to, now)
   // What an earlier extension keeps is extended as well, unless that is about to end.
   const longer = current.map((one) =>
-    isExpired(one.until, after) ? one : { ...one, until: laterOf(one.until, until) },
+    isPast(one.until, after) ? one : { ...one, until: laterOf(one.until, until) },
   )
   const isCovered = longer.some(
     (one) => one.below === INTEGER_MAX && one.after <= after && laterOf(one.until, until) === one.until,
   )
   return bounded(isCovered ? longer : [...longer, { below: INTEGER_MAX, after, until }])
+}
+
+function isPast(time: number | null, now: number): boolean {
+  return time !== null && time <= now
 }
 
 function ageOf(policy: RetentionPolicy): number {

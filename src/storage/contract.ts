@@ -114,10 +114,10 @@ export interface StorageSession {
   read(logId: string, range: ReadRange): Promise<StoredBlock[]>
 
   /**
-   * Frees expired blocks (by `extendedExpiry` of the current `Head.extensions`), blocks entirely below a
+   * Frees expired blocks (by `blockExpiresAt` of the current `Head.extensions`), blocks entirely below a
    * point of `Head.trims` whose time is at or before `trimmedBefore`, and the blocks of deleted logs. A block
    * that expires before an older one of its log may wait for it. Never changes a head or any other block,
-   * except that it may replace `expiresAt` by `extendedExpiry`. Does a bounded amount of work. A failure
+   * except that it may replace `expiresAt` by `blockExpiresAt`. Does a bounded amount of work. A failure
    * loses nothing.
    */
   reclaim(limits: ReclaimLimits): Promise<Reclaimed>
@@ -298,7 +298,7 @@ export interface Head {
    */
   readonly isReplaced?: boolean | undefined
   /**
-   * Which blocks expire later than their `expiresAt`, at most four (`extendedExpiry` in `core/retention.ts`).
+   * Which blocks expire later than their `expiresAt`, at most four (`blockExpiresAt` in `core/retention.ts`).
    * Set by `set-epoch`: a head that an append leaves has those of the expected head. Absent or empty if there
    * are none.
    */

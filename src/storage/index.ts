@@ -2,8 +2,8 @@
 
 export { type ClockOffset, measuredOffset, refineOffset } from '../core/clocks.ts'
 export {
-  extendedExpiry,
-  isExpired,
+  blockExpiresAt,
+  isBlockExpired,
   type RetentionExtension,
   reclaimablePoint,
   type Trim,

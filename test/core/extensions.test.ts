@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  expiryOf,
-  extendedExpiry,
+  blockExpiresAt,
   extendRetention,
-  isExpired,
+  isBlockExpired,
   type RetentionExtension,
+  recordsExpireAt,
 } from '../../src/core/retention.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
@@ -93,7 +93,7 @@ describe('the expiry of a block', () => {
     ['is never without one', 0, null, extensions, null],
     ['is never with an extension without end', 0, 200, [{ below: 1, after: 0, until: null }], null],
   ])('%s', (_, firstSeqNum, expiresAt, given, expiry) => {
-    expect(extendedExpiry({ firstSeqNum, expiresAt }, given)).toBe(expiry)
+    expect(blockExpiresAt({ firstSeqNum, expiresAt }, given)).toBe(expiry)
   })
 })
 
@@ -120,8 +120,9 @@ describe('any sequence of policies', () => {
     run(({ records, now, extensions }) => {
       for (const record of records) {
         const { firstSeqNum, stored, due } = record
-        const expiry = extendedExpiry({ firstSeqNum, expiresAt: stored }, extensions)
-        if (!isExpired(due, now)) expect(isExpired(expiry, now), JSON.stringify({ record, now })).toBe(false)
+        const expiry = blockExpiresAt({ firstSeqNum, expiresAt: stored }, extensions)
+        if (!isBlockExpired(due, now))
+          expect(isBlockExpired(expiry, now), JSON.stringify({ record, now })).toBe(false)
       }
     })
   })
@@ -130,7 +131,7 @@ describe('any sequence of policies', () => {
     run(({ records, extensions }) => {
       for (const { firstSeqNum, stored, latest } of records) {
         const expiry =
-          extendedExpiry({ firstSeqNum, expiresAt: stored }, extensions) ?? Number.POSITIVE_INFINITY
+          blockExpiresAt({ firstSeqNum, expiresAt: stored }, extensions) ?? Number.POSITIVE_INFINITY
         expect(expiry).toBeLessThanOrEqual(latest ?? Number.POSITIVE_INFINITY)
       }
     })
@@ -168,22 +169,25 @@ function run(check: (walk: Walk) => void): void {
       let sinceChange = 0
       for (const { waitMs, action, lag } of steps) {
         now += waitMs
-        const expiresAt = expiryOf(policy, now)
+        const expiresAt = recordsExpireAt(policy, now)
         if (action === 'append') {
           records.push({ firstSeqNum: seqNum++, stored: expiresAt, due: expiresAt, latest: expiresAt })
           sinceChange++
         } else if (action === 'reclaim') {
           for (const record of records) {
-            record.stored = extendedExpiry({ ...record, expiresAt: record.stored }, extensions)
+            record.stored = blockExpiresAt({ ...record, expiresAt: record.stored }, extensions)
           }
-          records = records.filter(({ stored }) => !isExpired(stored, now))
+          records = records.filter(({ stored }) => !isBlockExpired(stored, now))
         } else {
           // Only appends under the current policy may follow the tail.
           const tail = seqNum - Math.min(lag, sinceChange)
           extensions = extendRetention(extensions, { from: policy, to: action }, tail, now)
-          const until = expiryOf(action, now)
+          const until = recordsExpireAt(action, now)
           for (const record of records) {
-            if (isLater(until, expiryOf(policy, now)) && !isExpired(record.due, now + MARGIN_MS)) {
+            if (
+              isLater(until, recordsExpireAt(policy, now)) &&
+              !isBlockExpired(record.due, now + MARGIN_MS)
+            ) {
               record.due = isLater(until, record.due) ? until : record.due
             }
             if (isLater(until, record.latest)) record.latest = until

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decideDeleteOnEmpty } from '../../src/core/lifetime.ts'
-import { expiryOf, isExpired } from '../../src/core/retention.ts'
+import { isBlockExpired, recordsExpireAt } from '../../src/core/retention.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 
 describe('expiry of records', () => {
@@ -11,7 +11,7 @@ describe('expiry of records', () => {
     [{ ageSeconds: 604_800 }, 0, 604_800_000],
     [{ ageSeconds: INTEGER_MAX }, 1000, INTEGER_MAX],
   ])('under %j, appended at %d: %s', (policy, appendedAt, expiresAt) => {
-    expect(expiryOf(policy, appendedAt)).toBe(expiresAt)
+    expect(recordsExpireAt(policy, appendedAt)).toBe(expiresAt)
   })
 
   it.each([
@@ -20,7 +20,7 @@ describe('expiry of records', () => {
     [2000, 2000, true],
     [2000, 2001, true],
   ])('at %s is over at %d: %s', (expiresAt, now, expected) => {
-    expect(isExpired(expiresAt, now)).toBe(expected)
+    expect(isBlockExpired(expiresAt, now)).toBe(expected)
   })
 })
 

@@ -1,4 +1,4 @@
-import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
+import { blockExpiresAt, isBlockExpired, reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Head, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import {
   blockKey,
@@ -109,8 +109,8 @@ async function extend(
   for (const block of blocks) {
     const key = blockKey(block.logId, block.endSeqNum)
     const value = await store.get(key)
-    const expiresAt = value && extendedExpiry(decodeBlock(value), head.extensions)
-    if (value === undefined || expiresAt === undefined || isExpired(expiresAt, now)) {
+    const expiresAt = value && blockExpiresAt(decodeBlock(value), head.extensions)
+    if (value === undefined || expiresAt === undefined || isBlockExpired(expiresAt, now)) {
       expired.push(block)
       continue
     }

@@ -1,4 +1,4 @@
-import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
+import { blockExpiresAt, isBlockExpired, reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { ReadableMedium } from '../media/medium.ts'
 import type { Change, FirstBlock } from './changes.ts'
@@ -108,13 +108,15 @@ class Prefix {
 
   #isFreeable(block: FirstBlock): boolean {
     const { extensions } = this.#log.head
-    return block.endSeqNum <= this.#point || isExpired(extendedExpiry(block, extensions), this.#limits.now)
+    return (
+      block.endSeqNum <= this.#point || isBlockExpired(blockExpiresAt(block, extensions), this.#limits.now)
+    )
   }
 
   /** Takes a run as a whole, without a look at its blocks, if all of them can be freed. */
   #takeRun(run: Run): boolean {
     const { head, freedBelow } = this.#log
-    const isExpiredRun = !head.extensions?.length && isExpired(run.lastExpiry, this.#limits.now)
+    const isExpiredRun = !head.extensions?.length && isBlockExpired(run.lastExpiry, this.#limits.now)
     const isWhole = freedBelow <= run.first.firstSeqNum && (run.endSeqNum <= this.#point || isExpiredRun)
     if (!isWhole || this.blocks + run.blocks > this.#blocksMax) return false
     this.#add(run.endSeqNum, run.blocks, run.meteredBytes)

@@ -1,4 +1,4 @@
-import { extendedExpiry } from '../../../src/core/retention.ts'
+import { blockExpiresAt } from '../../../src/core/retention.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
 import { type WriteStateChange, withWriteStateChange } from '../../../src/storage/heads.ts'
@@ -248,7 +248,7 @@ const LOG_CODEC: EntryCodec<Log> = {
   dueOf({ first, head }) {
     if (first === null) return Number.POSITIVE_INFINITY
     const trim = head.trims.find(({ point }) => point >= first.endSeqNum)?.at
-    const expiry = extendedExpiry(first, head.extensions)
+    const expiry = blockExpiresAt(first, head.extensions)
     return Math.min(trim ?? Number.POSITIVE_INFINITY, expiry ?? Number.POSITIVE_INFINITY)
   },
 }

@@ -1,4 +1,4 @@
-import { extendedExpiry, isExpired } from '../../../src/core/retention.ts'
+import { blockExpiresAt, isBlockExpired } from '../../../src/core/retention.ts'
 import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
 import { splitBlock } from '../../../src/storage/block-sizes.ts'
@@ -73,10 +73,10 @@ export class MemoryLog {
     let index = 0
     for (; index < blocks.length && changed < blocksMax; index++) {
       let block = blocks[index]!
-      if (isExpired(block.expiresAt, now)) {
+      if (isBlockExpired(block.expiresAt, now)) {
         changed++
-        const expiresAt = extendedExpiry(block, this.head.extensions)
-        if (isExpired(expiresAt, now)) {
+        const expiresAt = blockExpiresAt(block, this.head.extensions)
+        if (isBlockExpired(expiresAt, now)) {
           this.meteredBytes -= block.meteredBytes
           continue
         }

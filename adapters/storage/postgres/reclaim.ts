@@ -15,7 +15,7 @@ const STATEMENT_BLOCKS_MAX = 200
 /** A time as good as never. */
 const NEVER = '9223372036854775807'
 
-/** The time until which the extensions keep a block: see `extendedExpiry`. Null if none applies. */
+/** The time until which the extensions keep a block: see `blockExpiresAt`. Null if none applies. */
 const KEPT_UNTIL = `(
   SELECT max(COALESCE(e."until", ${NEVER}))
   FROM json_to_recordset(l.extensions::json) AS e (below bigint, "after" bigint, "until" bigint)

@@ -1,4 +1,4 @@
-import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
+import { blockExpiresAt, isBlockExpired, reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Head, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { SqliteRow, SqliteTables, SqliteValue } from './database.ts'
 import type { SqliteLogs } from './logs.ts'
@@ -48,8 +48,8 @@ class Reclaim {
       const logId = block.log as string
       if (!heads.has(logId)) heads.set(logId, this.#logs.headOf(logId))
       const stored = { firstSeqNum: block.first_seq_num as number, expiresAt: block.expires_at as number }
-      const expiresAt = extendedExpiry(stored, heads.get(logId)?.extensions)
-      if (isExpired(expiresAt, now)) this.#free(block)
+      const expiresAt = blockExpiresAt(stored, heads.get(logId)?.extensions)
+      if (isBlockExpired(expiresAt, now)) this.#free(block)
       else {
         this.#tables.run(
           'UPDATE headwater_blocks SET expires_at = ? WHERE log = ? AND end_seq_num = ? AND part = 0',

@@ -1,5 +1,4 @@
 import { exceeds, type Grant, isEmptyScope, OWNER } from '../../core/permission.ts'
-import { isExpired } from '../../core/retention.ts'
 import {
   type AccessTokenInfo,
   accessTokenIdProblem,
@@ -103,7 +102,7 @@ export class Tokens {
     const { session, catalog, clock } = this.#context
     const { id, expiresAtText, autoPrefixStreams, scope } = input
     const now = clock.now()
-    if (isExpired(input.expiresAt, now)) throw invalid('`expiresAt` must be in the future', 'expiresAt')
+    if (hasPassed(input.expiresAt, now)) throw invalid('`expiresAt` must be in the future', 'expiresAt')
     if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
     const grant = issuer?.grant ?? OWNER
     const expiresAt = input.expiresAt ?? grant.expiresAt
@@ -124,7 +123,7 @@ export class Tokens {
       if (issuer !== undefined && !(await this.#isUnchanged(issuer))) throw authnError()
       const existing = await getDocument(session, 'tokens', id)
       // An expired token is kept for listing only.
-      if (existing !== undefined && !isExpired(existing.value.expiresAt, now)) {
+      if (existing !== undefined && !hasPassed(existing.value.expiresAt, now)) {
         throw new HeadwaterError('resource_already_exists', `access token \`${id}\` already exists`)
       }
       const change = putDocument('tokens', id, document, existing?.version ?? null)
@@ -255,7 +254,7 @@ export class Tokens {
   }
 
   #hasExpired({ grant }: Identity): boolean {
-    return isExpired(grant.expiresAt, this.#context.clock.now())
+    return hasPassed(grant.expiresAt, this.#context.clock.now())
   }
 
   /** Whether the token is still as it was when it was looked up. */
@@ -354,6 +353,10 @@ export class Tokens {
     // One report for all of them; the next check tries again.
     if (failed?.status === 'rejected' && !closing.aborted) onBackgroundError(failed.reason)
   }
+}
+
+function hasPassed(expiresAt: number | null, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now
 }
 
 function unchanged(collection: 'tokens' | 'settings', key: string, expect: number): Identity['unchanged'] {

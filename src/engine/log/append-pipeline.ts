@@ -1,4 +1,4 @@
-import { addTrim, expiryOf } from '../../core/retention.ts'
+import { addTrim, recordsExpireAt } from '../../core/retention.ts'
 import { sequence } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { SequencedRecord } from '../../model/record.ts'
@@ -144,7 +144,7 @@ export class AppendPipeline implements AppendSink {
       extensions: ahead.extensions,
       writeState: next.writeState,
     }
-    const blocks = blocksOf(entry, records, expiryOf(document.config.retentionPolicy, now))
+    const blocks = blocksOf(entry, records, recordsExpireAt(document.config.retentionPolicy, now))
     const attempt: WriteAttempt = { kind: 'writing', start, end, blocks, head }
     entry.state = attempt
     this.#ahead = head

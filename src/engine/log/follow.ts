@@ -7,7 +7,7 @@ import {
   type ReadLimits,
   type ReadPlan,
 } from '../../core/read-plan.ts'
-import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import { blockExpiresAt, isBlockExpired } from '../../core/retention.ts'
 import { streamTailOf } from '../../core/sequence.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { StreamTail } from '../../model/position.ts'
@@ -74,7 +74,7 @@ export class ReadCursor implements RecordCursor, Follower {
     this.#history = new HistoryReader(log, {
       reader,
       share: this.#share,
-      isExpired: (block) => isExpired(extendedExpiry(block, extensions), openedAt),
+      isExpired: (block) => isBlockExpired(blockExpiresAt(block, extensions), openedAt),
     })
     this.#timer = new WaitTimer(plan.waitMs, options)
   }

@@ -6,7 +6,7 @@ import {
   type LifetimeDecision,
   streamExpiresAt,
 } from '../../core/lifetime.ts'
-import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import { blockExpiresAt, isBlockExpired } from '../../core/retention.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, Head, StorageSession } from '../../storage/contract.ts'
@@ -144,7 +144,7 @@ export class Deadlines {
       const blocks = await this.#context.session.read(logId, range)
       const last = blocks.at(-1)
       if (last === undefined) return false
-      if (blocks.some((block) => !isExpired(extendedExpiry(block, extensions), now))) return true
+      if (blocks.some((block) => !isBlockExpired(blockExpiresAt(block, extensions), now))) return true
       from = last.endSeqNum
     }
     return false

@@ -1,4 +1,4 @@
-import { extendedExpiry } from '../../../src/core/retention.ts'
+import { blockExpiresAt } from '../../../src/core/retention.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../../src/storage/documents.ts'
@@ -129,7 +129,7 @@ export class Observer {
     // Records live longer if the retention was lengthened while they were stored.
     for (const record of history.now.log!.records) {
       const { seqNum, extendedTo } = record
-      record.extendedTo = extendedExpiry({ firstSeqNum: seqNum, expiresAt: extendedTo }, head.extensions)
+      record.extendedTo = blockExpiresAt({ firstSeqNum: seqNum, expiresAt: extendedTo }, head.extensions)
       const isExtended = record.extendedTo !== extendedTo
       if (isExtended && extendedTo !== null && extendedTo <= this.#world.deletionTime)
         record.mayBeFreed = true
