@@ -19,8 +19,6 @@ interface ListerContext {
   readonly clock: Clock
   readonly random: () => number
   readonly wakeUps: WakeUps
-  /** Ends the lister. */
-  readonly signal: AbortSignal
   /** The open streams of all tabs that have no connection. */
   readonly waiting: () => readonly OpenStream[]
   /** Gives the last connection to a stream, or back to the one that was used last. */
@@ -35,6 +33,7 @@ interface ListerContext {
  */
 export class BasinLister {
   readonly #context: ListerContext
+  readonly #ending = new AbortController()
   /** When the streams that were visited in this round had been used last. */
   readonly #visited = new Map<string, number>()
   #listAgain = () => {}
@@ -44,6 +43,15 @@ export class BasinLister {
     this.#context = context
     void this.#list()
     void this.#visitAll()
+  }
+
+  /** Aborts when the lister ends. */
+  get signal(): AbortSignal {
+    return this.#ending.signal
+  }
+
+  end(): void {
+    this.#ending.abort()
   }
 
   /** Lists and visits at once. */
@@ -60,7 +68,8 @@ export class BasinLister {
 
   /** Lists the streams until the signal aborts, with pauses that grow while that fails. */
   async #list(): Promise<void> {
-    const { everyMs, clock, random, wakeUps, signal, onNames, onState } = this.#context
+    const { everyMs, clock, random, wakeUps, onNames, onState } = this.#context
+    const { signal } = this
     for (let failures = 0; !signal.aborted; ) {
       let pauseMs: number | undefined = everyMs
       let wakes: WakeUps | undefined = wakeUps
@@ -86,7 +95,8 @@ export class BasinLister {
   }
 
   async #names(): Promise<readonly string[]> {
-    const { remote, prefix, signal } = this.#context
+    const { remote, prefix } = this.#context
+    const { signal } = this
     const names: string[] = []
     let count = 0
     for await (const { name, deletedAt } of remote.listAllStreams({ prefix }, { signal })) {
@@ -98,7 +108,8 @@ export class BasinLister {
 
   /** Visits each stream that waits once in a round, and again if it was used since. */
   async #visitAll(): Promise<void> {
-    const { everyMs, clock, signal, waiting, onVisit } = this.#context
+    const { everyMs, clock, waiting, onVisit } = this.#context
+    const { signal } = this
     let cancelRound = () => {}
     const beginRound = () => {
       this.#visited.clear()

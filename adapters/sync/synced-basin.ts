@@ -98,8 +98,10 @@ export class SyncedBasin {
   #lastUse = 0
   /** What this tab has said last. */
   #reported = ''
+  /** What the last list of streams was made of. */
+  #shown: readonly unknown[] = []
   #isPlanned = false
-  #lister: { readonly lister: BasinLister; end(): void } | undefined
+  #lister: BasinLister | undefined
   #stopReports = () => {}
   /** Resolves once every stream has ended whose end has begun. */
   #ended: Promise<unknown> = Promise.resolve()
@@ -111,7 +113,7 @@ export class SyncedBasin {
     this.#clock = clock
     this.#closing = closing
     this.#stored = stored
-    this.#streams.set(this.#list())
+    this.#show()
     this.#membership = (options.coordinator ?? coordinate)(election, {
       onElected: (isElected) => this.#onElected(isElected),
       onMessage: (message) => this.#onMessage(message as BasinMessage),
@@ -216,10 +218,9 @@ export class SyncedBasin {
     this.#report(true)
   }
 
-  #lead() {
+  #lead(): BasinLister {
     const { connectionsMax = CONNECTIONS_MAX, discoverMs = 30_000, prefix = '' } = this.#options
     const { remote, random = Math.random, wakeUps = browserWakeUps } = this.#options
-    const ending = new AbortController()
     const lister = new BasinLister({
       remote,
       prefix,
@@ -227,7 +228,6 @@ export class SyncedBasin {
       clock: this.#clock,
       random,
       wakeUps,
-      signal: ending.signal,
       waiting: () => this.#open().slice(connectionsMax),
       onVisit: (name) => {
         this.#visited = name
@@ -245,8 +245,8 @@ export class SyncedBasin {
         this.#plan()
       },
     })
-    void this.#sendLeft(ending.signal)
-    return { lister, end: () => ending.abort() }
+    void this.#sendLeft(lister.signal)
+    return lister
   }
 
   /** Opens the streams that have records to send from an earlier run, until these are sent. */
@@ -341,13 +341,25 @@ export class SyncedBasin {
     // Some give up their connections before others get them.
     const entries = [...this.#entries.values()].sort((a, b) => Number(mayConnect(a)) - Number(mayConnect(b)))
     for (const entry of entries) entry.permit(mayConnect(entry))
-    this.#lister?.lister.check()
-    this.#streams.set(this.#list())
+    this.#lister?.check()
+    this.#show()
+  }
+
+  /** Shows the streams, unless nothing has changed but what waits in them. */
+  #show(): void {
+    const open = this.#open().map(({ name }) => name)
+    const states = [...this.#entries.values()].flatMap(({ name, state }) => [name, state])
+    const shown = [this.#listed, ...this.#stored, ...open, ...states]
+    if (shown.length === this.#shown.length && shown.every((item, i) => item === this.#shown[i])) return
+    this.#shown = shown
+    const names = [...new Set([...this.#listed, ...this.#stored, ...open])].sort(compareUtf8)
+    const stateOf = (name: string): MirrorState => this.#entries.get(name)?.state ?? { kind: 'waiting' }
+    this.#streams.set(names.map((name) => ({ name, state: stateOf(name) })))
   }
 
   #retry(): void {
     for (const entry of this.#entries.values()) entry.retry()
-    this.#lister?.lister.retry()
+    this.#lister?.retry()
   }
 
   #end(entry: BasinEntry): Promise<void> {
@@ -376,20 +388,13 @@ export class SyncedBasin {
     this.#stored.add(name)
     return created
   }
-
-  #list(): readonly BasinStream[] {
-    const open = this.#open().map(({ name }) => name)
-    const names = new Set([...this.#listed, ...this.#stored, ...open])
-    const sorted = [...names].sort(compareUtf8)
-    return sorted.map((name) => ({ name, state: this.#entries.get(name)?.state ?? { kind: 'waiting' } }))
-  }
 }
 
 /**
  * Syncs the streams of a basin below a prefix that the app opens, and finds those that other devices create.
  * The most recently used ones are connected; the others are visited one after another, to fetch and to send
- * what is new. Resolves when the streams that this device
- * has opened before are listed; connects in the background: see `state`.
+ * what is new. Resolves when the streams that this device has opened before are listed; connects in the
+ * background: see `state`.
  *
  * Errors:
  * - `invalid` for options that are not valid
