@@ -69,24 +69,20 @@ export const RESPONSE_COMPRESSION_BYTES_MIN = 1024
 /** The coding of a body. */
 type ContentCoding = Compression | 'identity'
 
+const CONTENT_CODINGS: ReadonlyMap<string, ContentCoding> = new Map([
+  ['', 'identity'],
+  ['identity', 'identity'],
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['zstd', 'zstd'],
+])
+
 /**
  * Parses the `Content-Encoding` of a request. Returns undefined for a coding, or a list of codings, that is
  * not supported: the response is 415 without a body.
  */
 export function contentCodingOf(contentEncoding: string | null): ContentCoding | undefined {
-  switch (contentEncoding?.trim().toLowerCase()) {
-    case undefined:
-    case '':
-    case 'identity':
-      return 'identity'
-    case 'gzip':
-    case 'x-gzip':
-      return 'gzip'
-    case 'zstd':
-      return 'zstd'
-    default:
-      return undefined
-  }
+  return CONTENT_CODINGS.get((contentEncoding ?? '').trim().toLowerCase())
 }
 
 /**
@@ -97,9 +93,9 @@ export function responseCodingOf(acceptEncoding: string | null): Compression | u
   let best: Compression | undefined
   let bestWeight = 0
   for (const item of (acceptEncoding ?? '').split(',')) {
-    const [name, ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
-    const coding = name === 'x-gzip' ? 'gzip' : name
-    if (coding !== 'zstd' && coding !== 'gzip') continue
+    const [name = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
+    const coding = CONTENT_CODINGS.get(name)
+    if (coding === undefined || coding === 'identity') continue
     const weight = weightOf(parameters)
     if (weight > bestWeight || (weight === bestWeight && weight > 0 && coding === 'zstd')) {
       best = coding

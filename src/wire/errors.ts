@@ -1,5 +1,6 @@
 import { ERROR_KINDS, type ErrorCode, type ErrorDetails, HeadwaterError } from '../model/errors.ts'
 import {
+  camelCase,
   type JsonObject,
   Malformed,
   objectForm,
@@ -153,37 +154,19 @@ function cleaned(text: string): string {
   return short.replace(CONTROL, ' ')
 }
 
-/** The fields of the API that messages name. */
-const API_FIELDS = [
-  'autoPrefixStreams',
+/** The fields of one word that messages name. Others are known by their underscore. */
+const WORDS = [
   'basin',
   'body',
-  'createStreamOnAppend',
-  'createStreamOnRead',
-  'deleteOnEmpty.minAgeSeconds',
-  'encryptionKey',
   'end',
-  'expiresAt',
-  'fencingToken',
   'headers',
   'id',
-  'matchSeqNum',
   'prefix',
   'producer',
   'records',
-  'requestToken',
-  'retentionPolicy.ageSeconds',
-  'scope.accessTokens',
-  'seqNum',
   'set',
   'start',
-  'startAfter',
-  'storageClass',
   'stream',
-  'streamCipher',
-  'streamSeq',
-  'tailOffset',
-  'waitMs',
 ]
 
 /** The names on the wire that are not those of the API in snake case. */
@@ -205,7 +188,9 @@ function wireFieldOf(field: string): string {
 
 /** The name in the API of a field on the wire; undefined for anything else. */
 function apiFieldOf(wireField: string): string | undefined {
-  return API_FIELDS.find((field) => wireFieldOf(field) === wireField)
+  const renamed = Object.keys(WIRE_FIELDS).find((field) => WIRE_FIELDS[field] === wireField)
+  if (renamed !== undefined || WORDS.includes(wireField)) return renamed ?? wireField
+  return wireField.includes('_') ? camelCase(wireField) : undefined
 }
 
 /** The message of an error with the wire's name of its field. Messages quote the field in backticks. */

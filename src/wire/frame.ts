@@ -140,16 +140,10 @@ function parseFrame(content: Uint8Array): Frame {
   const payload = content.subarray(1)
   if ((flag & FLAG_TERMINAL) !== 0) return parseTerminal(payload)
   const reconnectAdvised = (flag & FLAG_RECONNECT_ADVISED) !== 0
-  switch (flag & FLAG_COMPRESSION) {
-    case 0:
-      return { kind: 'message', compression: undefined, reconnectAdvised, payload }
-    case FLAG_ZSTD:
-      return { kind: 'message', compression: 'zstd', reconnectAdvised, payload }
-    case FLAG_GZIP:
-      return { kind: 'message', compression: 'gzip', reconnectAdvised, payload }
-    default:
-      throw badFrame('unknown compression')
-  }
+  const compressed = flag & FLAG_COMPRESSION
+  if (compressed === FLAG_COMPRESSION) throw badFrame('unknown compression')
+  const compression = compressed === 0 ? undefined : compressed === FLAG_ZSTD ? 'zstd' : 'gzip'
+  return { kind: 'message', compression, reconnectAdvised, payload }
 }
 
 function parseTerminal(payload: Uint8Array): TerminalFrame {

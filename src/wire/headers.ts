@@ -75,24 +75,22 @@ export function usedHeaderPrefix(headers: RequestHeaders): HeaderPrefix | undefi
  */
 export type DataFormat = 'raw' | 'base64'
 
+const DATA_FORMATS: ReadonlyMap<string, DataFormat> = new Map([
+  ['raw', 'raw'],
+  ['json', 'raw'],
+  ['base64', 'base64'],
+  ['json-binsafe', 'base64'],
+])
+
 /**
  * Parses the `svc-format` header; an absent one is `raw`. Throws 400 `bad_header`, naming the header as
  * `name`, for any other value.
  */
 export function parseDataFormat(value: string | undefined, name: string): DataFormat {
-  switch (value?.trim()) {
-    case undefined:
-    case 'raw':
-    case 'json':
-      return 'raw'
-    case 'base64':
-    case 'json-binsafe':
-      return 'base64'
-    default:
-      throw new HeadwaterError('bad_header', `Invalid header \`${name}\`: must be \`raw\` or \`base64\``, {
-        field: 'format',
-      })
-  }
+  const format = DATA_FORMATS.get((value ?? 'raw').trim())
+  if (format !== undefined) return format
+  const message = `Invalid header \`${name}\`: must be \`raw\` or \`base64\``
+  throw new HeadwaterError('bad_header', message, { field: 'format' })
 }
 
 /**

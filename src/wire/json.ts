@@ -288,6 +288,11 @@ export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
+/** The name in the library of a member on the wire: `seqNum` of `seq_num`. */
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 const NAME_LENGTH_SHOWN = 40
 
 function refuseUnknown(object: JsonObject, names: readonly string[]): void {

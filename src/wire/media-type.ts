@@ -22,11 +22,6 @@ export function mediaTypeEssence(header: HeaderValue): string | undefined {
  * media type.
  */
 export function mediaKind(header: HeaderValue): MediaKind | undefined {
-  // What most requests send.
-  if (header === undefined) return undefined
-  if (header === 'application/json') return 'json'
-  if (header === 'application/protobuf') return 'protobuf'
-  if (header === '*/*') return 'other'
   const essence = mediaTypeEssence(header)
   if (essence === undefined) return undefined
   if (essence === 'application/json' || /^application\/.+\+json$/.test(essence)) return 'json'

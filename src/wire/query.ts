@@ -73,16 +73,10 @@ export class QueryParameters {
 
   /** `true` or `false`, or undefined if it is absent. Throws 400 `bad_query` for anything else. */
   boolean(name: string): boolean | undefined {
-    switch (this.text(name)) {
-      case undefined:
-        return undefined
-      case 'true':
-        return true
-      case 'false':
-        return false
-      default:
-        throw badQuery(`parameter \`${name}\` must be true or false`, name)
-    }
+    const text = this.text(name)
+    if (text === undefined) return undefined
+    if (text === 'true' || text === 'false') return text === 'true'
+    throw badQuery(`parameter \`${name}\` must be true or false`, name)
   }
 
   /**
