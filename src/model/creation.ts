@@ -7,9 +7,9 @@ import { METADATA_BYTES_MAX, METADATA_ENTRIES_MAX } from './limits.ts'
 import {
   assertInteger,
   assertMembers,
+  assertTime,
   type Check,
   type MembersOf,
-  millisecondsOf,
   type Time,
   unchecked,
 } from './validation.ts'
@@ -52,7 +52,6 @@ export interface StreamCreation {
   readonly encryptionKey?: EncryptionKeyInput | undefined
 }
 
-/** The rule of the member `metadata`. */
 const assertMetadata: Check = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(`\`${field}\` must be an object`, field)
@@ -76,7 +75,6 @@ const assertMetadata: Check = (value, field) => {
   }
 }
 
-/** The rule of the member `expiry`. */
 const assertExpiry: Check = (value, field) => {
   assertMembers(value, { at: unchecked, idleSeconds: unchecked }, field, `${field}.`)
   const { at, idleSeconds } = value as { readonly at?: Time | undefined; readonly idleSeconds?: unknown }
@@ -84,7 +82,7 @@ const assertExpiry: Check = (value, field) => {
     throw invalid(`\`${field}\` must have either \`at\` or \`idleSeconds\``, field)
   }
   if (at === undefined) assertInteger(idleSeconds, `${field}.idleSeconds`)
-  else assertInteger(millisecondsOf(at), `${field}.at`)
+  else assertTime(at, `${field}.at`)
 }
 
 const assertFork: Check = (value, field) => {
@@ -108,8 +106,8 @@ export function assertStreamCreation({ metadata, expiry, fork }: StreamCreation)
   assertMembers({ metadata, expiry, fork }, STREAM_CREATION, 'options')
 }
 
-/** A stream that continues another one whose records before `start` are gone. */
-export interface RestoredStream {
+/** A stream that continues another one whose records before `start` are gone. Its idle time begins anew. */
+export interface RestoredStream extends Pick<StreamCreation, 'metadata' | 'expiry'> {
   /** Settings over the basin's defaults. None by default. */
   readonly config?: StreamConfigInput | undefined
   /**
@@ -120,10 +118,6 @@ export interface RestoredStream {
   readonly fencingToken?: string | undefined
   /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
   readonly cipher?: Cipher | null | undefined
-  /** The texts of {@link StreamCreation}. None by default. */
-  readonly metadata?: StreamMetadata | undefined
-  /** The end as in {@link StreamCreation}; idle seconds begin with the restoration. Never by default. */
-  readonly expiry?: StreamCreation['expiry'] | undefined
 }
 
 /** The members of {@link RestoredStream}. */
@@ -131,7 +125,7 @@ export const RESTORED_STREAM: MembersOf<RestoredStream> = {
   config: (value) => assertStreamConfig(value as StreamConfigInput),
   start: {
     seqNum: assertInteger,
-    timestamp: (value, field) => assertInteger(millisecondsOf(value as Time), field),
+    timestamp: assertTime,
   },
   fencingToken: assertFencingToken,
   cipher: isCipher,

@@ -3,6 +3,7 @@ import { INTEGER_MAX } from './limits.ts'
 import {
   assertInteger,
   assertMembers,
+  assertTime,
   type Check,
   type MembersOf,
   millisecondsOf,
@@ -47,7 +48,7 @@ const assertBound: Check = (value, field) => {
 
 const READ_QUERY: MembersOf<ReadQuery> = {
   seqNum: assertInteger,
-  timestamp: (value, field) => assertInteger(millisecondsOf(value as Time), field),
+  timestamp: assertTime,
   tailOffset: assertBound,
   clamp: 'boolean',
   count: assertBound,

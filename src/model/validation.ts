@@ -22,6 +22,11 @@ export function millisecondsOf(time: Time): number {
   return typeof time === 'number' ? time : typeof time?.getTime === 'function' ? time.getTime() : Number.NaN
 }
 
+/** Throws `invalid` unless the value is a time from 1970 on, in whole milliseconds. */
+export function assertTime(value: unknown, field: string): void {
+  assertInteger(millisecondsOf(value as Time), field)
+}
+
 /** Throws `invalid` unless the value is valid. */
 export type Check = (value: unknown, field: string) => void
 
