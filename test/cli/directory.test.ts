@@ -26,7 +26,6 @@ describe('headwater verify', () => {
     expect(json.map((line) => JSON.parse(line))).toMatchObject([
       {
         files: 1,
-        problemCount: 1,
         problems: [{ file, offset: expect.any(Number), problem: expect.any(String) }],
       },
     ])

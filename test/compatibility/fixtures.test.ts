@@ -33,7 +33,7 @@ describe('a directory', () => {
     for (const [name, bytes] of Object.entries(fixture.data as Record<string, Uint8Array>)) {
       writeFileSync(join(directory, name), bytes)
     }
-    expect(await verifyDirectory(directory)).toMatchObject({ problemCount: 0, formatVersions: [version] })
+    expect(await verifyDirectory(directory)).toMatchObject({ problems: [], formatVersions: [version] })
     expect(await readContents(filesystem(directory), clockOf(fixture))).toEqual(CONTENTS)
     // What was appended continues it.
     const again = await readContents(filesystem(directory), clockOf(fixture))

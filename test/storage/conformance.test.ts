@@ -5,9 +5,9 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { type ConformanceFixture, conformanceSuite } from '../../adapters/conformance/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
-import { type LogStorage, openLogStorage } from '../../adapters/storage/log/storage.ts'
+import { LogStorage } from '../../adapters/storage/log/storage.ts'
 import { directoryMedium } from '../../adapters/storage/media/directory.ts'
-import { nodeFiles } from '../../adapters/storage/media/node-files.ts'
+import { nodeFiles } from '../../adapters/storage/media/files.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { objectStorage } from '../../adapters/storage/s3/index.ts'
@@ -192,11 +192,11 @@ async function rollingFixture(): Promise<ConformanceFixture> {
     manifest: filesystem('unopened').manifest,
     async open(context) {
       opened ??= directoryMedium(files).then((medium) =>
-        openLogStorage(medium, { durability: 'power-loss', rollBytes: 3_000 }, async () => {
+        LogStorage.open(medium, { durability: 'power-loss', rollBytes: 3_000 }, async () => {
           opened = undefined
         }),
       )
-      return (await opened).open(context)!
+      return (await opened).join(context)!
     },
   }
   return over(storage)

@@ -28,8 +28,8 @@ export const verifyCommand = (context: CliContext) =>
       const report = await verify(directory, !quiet && !json, context)
       if (json) context.print(JSON.stringify(report))
       else for (const line of linesOf(report, quiet)) context.print(printable(line))
-      const { files, problemCount } = report
-      if (problemCount > 0) throw new CliError(1, `${countText(problemCount, 'problem')} found`)
+      const { files, problems } = report
+      if (problems.length > 0) throw new CliError(1, `${countText(problems.length, 'problem')} found`)
       // It may be the wrong directory, or its disk may not be mounted.
       if (files === 0) {
         throw new CliError(3, `${quotePath(directory)} contains no data; is it the right directory?`)
@@ -56,15 +56,8 @@ async function verify(directory: string, hasBar: boolean, context: CliContext): 
 }
 
 function linesOf(report: VerifyReport, quiet: boolean): string[] {
-  const { problems, problemCount, notes, noteCount } = report
-  const more = (count: number, noun: string) => (count > 0 ? [`... and ${countText(count, noun)}`] : [])
-  return [
-    ...problems.map(problemLine),
-    ...more(problemCount - problems.length, 'more problem'),
-    ...(quiet
-      ? []
-      : [...notes.map(noteLine), ...more(noteCount - notes.length, 'more note'), summary(report)]),
-  ]
+  const problems = report.problems.map(problemLine)
+  return quiet ? problems : [...problems, ...report.notes.map(noteLine), summary(report)]
 }
 
 function problemLine({ file, offset, problem, log, stream }: VerifyProblem): string {
@@ -78,7 +71,7 @@ function noteLine({ file, offset, note, log }: VerifyNote): string {
 }
 
 function summary(report: VerifyReport): string {
-  const { files, bytes, formatVersions, documents, logs, blocks, records, problemCount } = report
+  const { files, bytes, formatVersions, documents, logs, blocks, records, problems } = report
   const contents = [
     countText(documents, 'document'),
     countText(logs, 'log'),
@@ -86,7 +79,7 @@ function summary(report: VerifyReport): string {
     countText(records, 'record'),
   ]
   const intact = files === 0 ? 'Empty' : 'Intact'
-  const verdict = problemCount === 0 ? intact : `Damaged: ${countText(problemCount, 'problem')}`
+  const verdict = problems.length === 0 ? intact : `Damaged: ${countText(problems.length, 'problem')}`
   const format = formatVersions.length > 0 ? ` of format ${formatVersions.join(' and ')}` : ''
   return `${verdict}. Read ${countText(files, 'file')}${format} (${bytesText(bytes)}): ${contents.join(', ')}`
 }

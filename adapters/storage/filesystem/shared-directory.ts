@@ -3,11 +3,14 @@ import { dirname } from 'node:path'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import type { Durability, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type LogStorage, openLogStorage } from '../log/storage.ts'
+import { LogStorage } from '../log/storage.ts'
 import { directoryMedium } from '../media/directory.ts'
-import { type DirectoryLock, lockDirectory } from '../media/lock.ts'
+import { nodeFiles, syncDirectory } from '../media/files.ts'
+import { lockDirectory } from '../media/lock.ts'
 import { mediumFailure } from '../media/medium.ts'
-import { nodeFiles, syncDirectory } from '../media/node-files.ts'
+
+/** Enough for some ten thousand trims, or for a roll that leaves little. */
+const RESERVE_BYTES = 4 * 1_048_576
 
 export interface OpenOptions {
   readonly durability: Durability
@@ -90,43 +93,41 @@ class OpenDirectory implements SharedDirectory {
   async open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
     this.#openings++
     try {
-      return await this.#queue.run(
-        async () => (await this.#join(options, context)) ?? this.#open(options, context),
-      )
+      return await this.#queue.run(() => this.#open(options, context))
     } finally {
       this.#openings--
       this.#forgetIfUnused()
     }
   }
 
-  /** Resolves to undefined if the directory is not open, or has to be opened again. */
-  async #join({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession | undefined> {
-    const opened = this.#opened
-    if (opened === undefined) return undefined
+  async #open({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession> {
+    const joined = this.#opened?.join(context)
+    if (joined !== undefined) {
+      if (durability === 'power-loss') this.#opened!.requireSync()
+      return joined
+    }
     // A directory that was moved away stays open, and another one may have taken its place.
-    const session = opened.open(context)
-    if (session === undefined) {
-      await opened.close().catch(() => {})
-      return undefined
-    }
-    try {
-      if (durability === 'power-loss') await opened.requireSync()
-      return session
-    } catch (error) {
-      await session.close().catch(() => {})
-      throw error
-    }
+    await this.#opened?.close().catch(() => {})
+    const storage = await this.#lockAndOpen(durability, context)
+    this.#opened = storage
+    return storage.join(context)!
   }
 
-  async #open({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession> {
+  async #lockAndOpen(durability: Durability, { clock }: StorageContext): Promise<LogStorage> {
     const lock = await lockDirectory(this.#path)
-    const storage: LogStorage = await openStorage(this.#path, durability, lock, context, async () => {
+    try {
+      const medium = await directoryMedium(nodeFiles(this.#path))
+      const options = { durability, reserveBytes: RESERVE_BYTES, clock }
+      const storage: LogStorage = await LogStorage.open(medium, options, async () => {
+        await lock.release()
+        if (this.#opened === storage) this.#opened = undefined
+        this.#forgetIfUnused()
+      })
+      return storage
+    } catch (error) {
       await lock.release()
-      if (this.#opened === storage) this.#opened = undefined
-      this.#forgetIfUnused()
-    })
-    this.#opened = storage
-    return storage.open(context)!
+      throw error
+    }
   }
 
   #forgetIfUnused(): void {
@@ -134,21 +135,5 @@ class OpenDirectory implements SharedDirectory {
     const directories = registry()
     // If the directory was moved away, another one may have taken its place.
     if (directories.get(this.#path) === this) directories.delete(this.#path)
-  }
-}
-
-async function openStorage(
-  path: string,
-  durability: Durability,
-  lock: DirectoryLock,
-  { clock }: StorageContext,
-  release: () => Promise<void>,
-): Promise<LogStorage> {
-  try {
-    const medium = await directoryMedium(nodeFiles(path))
-    return await openLogStorage(medium, { durability, isFull: lock.wasFull, clock }, release)
-  } catch (error) {
-    await lock.release()
-    throw error
   }
 }

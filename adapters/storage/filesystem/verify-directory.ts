@@ -2,12 +2,11 @@ import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { assertOptions, assertSignal, type MembersOf } from '../../../src/model/validation.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { parseFileName } from '../log/format.ts'
 import { type DirectoryProgress, type VerifyReport, verifyLog } from '../log/verify.ts'
-import { isTemporaryName, RESERVE_NAME, readOnlyDirectory } from '../media/directory.ts'
+import { isOfMedium, readOnlyDirectory } from '../media/directory.ts'
+import { nodeFiles } from '../media/files.ts'
 import { assertUnlocked, type DirectoryLock, isLockName, lockDirectory } from '../media/lock.ts'
 import { mediumFailure } from '../media/medium.ts'
-import { nodeFiles } from '../media/node-files.ts'
 
 /**
  * Options of {@link verifyDirectory}.
@@ -59,14 +58,20 @@ export async function verifyDirectory(
   const { onProgress, signal } = options
   signal?.throwIfAborted()
   const path = resolve(directory)
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
+    if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
+    throw mediumFailure(error, true)
+  })
   // Locking writes to the directory: only once it is certain that it belongs to the storage.
-  const verify = () => verifyLog(readOnlyDirectory(nodeFiles(path)), { onProgress, signal })
-  if (await hasNoFiles(path)) return verify()
-  const lock = await lockIfWritable(path)
+  if (names.length > 0 && !names.some((name) => isOfMedium(name) || isLockName(name))) {
+    throw refusal(`${path} contains no files of this storage`)
+  }
+  const lock = names.length === 0 ? undefined : await lockIfWritable(path)
   try {
-    if (lock === undefined) await failIfLocked(path)
-    const report = await verify()
-    if (lock === undefined) await failIfLocked(path)
+    if (lock === undefined) await assertUnlocked(path)
+    const report = await verifyLog(readOnlyDirectory(nodeFiles(path)), { onProgress, signal })
+    if (lock === undefined) await assertUnlocked(path)
     return report
   } finally {
     await lock?.release()
@@ -80,45 +85,11 @@ export async function verifyDirectory(
 const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'])
 
 /** Locks the directory. Resolves to undefined if it is read-only. */
-async function lockIfWritable(path: string): Promise<DirectoryLock | undefined> {
-  try {
-    return await lockDirectory(path)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === undefined || !UNWRITABLE.has(code)) throw mediumFailure(error, true)
-    return undefined
-  }
-}
-
-/** Rejects with `blocked` if another process has locked the directory. */
-async function failIfLocked(path: string): Promise<void> {
-  try {
-    await assertUnlocked(path)
-  } catch (error) {
-    throw mediumFailure(error, true)
-  }
-}
-
-/**
- * Returns whether a directory is empty. Rejects with `StorageFailure` if it does not exist, cannot be listed
- * or contains only files that are not of this storage. Modifies nothing, so that it can be called before the
- * directory is locked.
- */
-async function hasNoFiles(path: string): Promise<boolean> {
-  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
-    if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
+function lockIfWritable(path: string): Promise<DirectoryLock | undefined> {
+  return lockDirectory(path).catch((error: NodeJS.ErrnoException) => {
+    if (UNWRITABLE.has(error.code ?? '')) return undefined
     throw mediumFailure(error, true)
   })
-  if (names.length > 0 && !names.some(isOfStorage)) {
-    throw refusal(`${path} contains no files of this storage`)
-  }
-  return names.length === 0
-}
-
-function isOfStorage(name: string): boolean {
-  const isOfLog = parseFileName(name) !== undefined || isTemporaryName(name)
-  return isOfLog || isLockName(name) || name === RESERVE_NAME
 }
 
 function refusal(message: string): StorageFailure {

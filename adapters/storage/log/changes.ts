@@ -1,6 +1,7 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
 import type { WriteStateChange } from '../../../src/storage/heads.ts'
+import { Fields, type Row } from './format.ts'
 
 /**
  * A change of the state, as a frame of a journal holds it. It is written and then applied, and applied again
@@ -32,7 +33,7 @@ interface HeadChange {
 }
 
 /** Adds a block, whose data the frame holds. */
-interface BlockChange {
+export interface BlockChange {
   readonly kind: 'block'
   readonly log: string
   readonly block: BlockSummary
@@ -45,94 +46,58 @@ interface BlockChange {
 }
 
 /** Frees all blocks that end at or below `below`. */
-interface FreeChange {
+export interface FreeChange {
   readonly kind: 'free'
   readonly log: string
   readonly below: number
   /** What it frees. */
   readonly meteredBytes: number
-  /** The block that is the first one afterwards. */
-  readonly first: FirstBlock | null
+  /** The block behind them, if it is in the same run as the last one. */
+  readonly next: FirstBlock | null
 }
 
 /** What tells when a block can be freed. */
 export type FirstBlock = Pick<BlockSummary, 'firstSeqNum' | 'endSeqNum' | 'expiresAt'>
 
-/** As JSON: short, because there is one for each append. Persisted: keep stable. */
-type EncodedChange = Exclude<Change, BlockChange> | EncodedBlock
+const SUMMARY = new Fields<BlockSummary>(
+  'firstSeqNum',
+  'endSeqNum',
+  'firstTimestamp',
+  'lastTimestamp',
+  'meteredBytes',
+  'expiresAt',
+)
+/** A head without what few have. */
+const HEAD = new Fields<Omit<Head, 'extensions' | 'writeState'>>(
+  'epoch',
+  'tail',
+  'trimPoint',
+  'fencingToken',
+  'appendId',
+  'appendedAt',
+  'trims',
+)
 
-interface EncodedBlock extends Pick<BlockChange, 'log' | 'writeState'> {
-  /** `part` if it is continued. */
-  readonly kind: 'block' | 'part'
-  readonly block: EncodedSummary
-  readonly head?: EncodedHead | undefined
-}
-
-export function encodeChange(change: Change): EncodedChange {
+/** To JSON. There is one block for each append. Persisted: keep stable. */
+export function encodeChange(change: Change): unknown {
   if (change.kind !== 'block') return change
-  const { log, block, isContinued, head, writeState } = change
-  return {
-    kind: isContinued ? 'part' : 'block',
-    log,
-    block: encodeSummary(block),
-    head: head && encodeFields(head),
-    writeState,
-  }
+  const { block, head } = change
+  return { ...change, block: SUMMARY.encode(block), head: head && HEAD.encode(head) }
 }
 
-/** @param payload What {@link encodeChange} returned, after JSON. */
-export function decodeChange(payload: unknown): Change {
-  const change = payload as EncodedChange
-  if (!('block' in change)) return change
-  const { kind, log, block, head, writeState } = change
-  return {
-    kind: 'block',
-    log,
-    block: decodeSummary(block),
-    isContinued: kind === 'part',
-    head: head && decodeHead(head),
-    writeState,
-  }
+/** @param encoded What {@link encodeChange} returned, after JSON. */
+export function decodeChange(encoded: unknown): Change {
+  const change = encoded as Change
+  if (change.kind !== 'block') return change
+  const { block, head } = encoded as { readonly block: Row; readonly head?: Row }
+  return { ...change, block: SUMMARY.decode(block), head: head && HEAD.decode(head) }
 }
 
-type EncodedSummary = ReturnType<typeof encodeSummary>
-
-function encodeSummary(block: BlockSummary) {
-  const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt } = block
-  const count = endSeqNum - firstSeqNum
-  return [
-    firstSeqNum,
-    count,
-    firstTimestamp,
-    lastTimestamp - firstTimestamp,
-    meteredBytes,
-    expiresAt,
-  ] as const
-}
-
-function decodeSummary(encoded: EncodedSummary): BlockSummary {
-  const [firstSeqNum, count, firstTimestamp, duration, meteredBytes, expiresAt] = encoded
-  const [endSeqNum, lastTimestamp] = [firstSeqNum + count, firstTimestamp + duration]
-  return { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt }
-}
-
-export type EncodedHead = ReturnType<typeof encodeHead>
-
-export function encodeHead(head: Head) {
+export function encodeHead(head: Head): Row {
   const { extensions, writeState } = head
-  const fields = encodeFields(head)
-  return extensions || writeState ? ([...fields, { extensions, writeState }] as const) : fields
+  return extensions || writeState ? [...HEAD.encode(head), { extensions, writeState }] : HEAD.encode(head)
 }
 
-/** Leaves out extensions and write state. */
-function encodeFields(head: Head) {
-  const { epoch, tail, trimPoint, fencingToken, appendId, appendedAt, trims } = head
-  const { seqNum, timestamp } = tail
-  return [epoch, seqNum, timestamp, trimPoint, fencingToken, appendId, appendedAt, trims] as const
-}
-
-export function decodeHead(encoded: EncodedHead): Head {
-  const [epoch, seqNum, timestamp, trimPoint, fencingToken, appendId, appendedAt, trims, others] = encoded
-  const tail = { seqNum, timestamp }
-  return { epoch, tail, trimPoint, fencingToken, appendId, appendedAt, trims, ...others }
+export function decodeHead(row: Row): Head {
+  return { ...HEAD.decode(row), ...(row[7] as Pick<Head, 'extensions' | 'writeState'> | undefined) }
 }

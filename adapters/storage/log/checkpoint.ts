@@ -1,28 +1,19 @@
 import type { Collection } from '../../../src/storage/contract.ts'
-import type { Medium, NewFile, ReadableMedium } from '../media/medium.ts'
-import {
-  corrupt,
-  decodeHeader,
-  decodeOrThrowCorrupt,
-  encodeHeader,
-  FrameWriter,
-  fileName,
-  HEADER_BYTES,
-  readFrame,
-} from './format.ts'
+import { Damage, type Medium, type ReadableMedium } from '../media/medium.ts'
+import { decodeHeader, decodeOrThrowCorrupt, FrameFile, fileName, HEADER_BYTES, readFrame } from './format.ts'
 import { type Segment, State } from './state.ts'
 import type { StoredEntry, TablePart } from './table.ts'
 
 /** Parts have about this length: a look-up goes through one of them. */
 const PART_BYTES = 16_384
 
-/** The frames: parts of the documents of a collection, whose data are entries, … */
+/** The frames: parts of tables, whose data are entries, and the last one. */
 type CheckpointFrame =
-  | { readonly kind: 'documents'; readonly collection: Collection }
-  /** … parts of the logs, … */
-  | { readonly kind: 'logs'; readonly due: number | null }
-  /** … and the last one. */
-  | ({ readonly kind: 'end'; readonly frames: number } & Counters)
+  | { readonly kind: 'part'; readonly table: TableName }
+  | ({ readonly kind: 'end'; readonly parts: number } & Counters)
+
+/** The documents of a collection, or the logs. */
+type TableName = Collection | 'logs'
 
 interface Counters {
   readonly segments: readonly Segment[]
@@ -32,48 +23,41 @@ interface Counters {
 
 /** Writes a checkpoint, part by part, and keeps the parts for the tables. */
 export class CheckpointWriter {
-  readonly #file: NewFile
-  readonly #writer = new FrameWriter()
-  #frames = 0
-  bytes = HEADER_BYTES
+  readonly #file: FrameFile
+  #parts = 0
 
-  private constructor(file: NewFile) {
+  private constructor(file: FrameFile) {
     this.#file = file
   }
 
   /** @param number That of the first journal whose changes it does not hold. */
   static async create(medium: Medium, number: number): Promise<CheckpointWriter> {
-    const file = await medium.create(fileName('checkpoint', number))
-    await file.write(encodeHeader({ kind: 'checkpoint', number, firstGroup: 0, salt: 0 }))
-    return new CheckpointWriter(file)
+    return new CheckpointWriter(await FrameFile.create(medium, 'checkpoint', number))
   }
 
-  /** Writes a table: the documents of a collection, or without one the logs. Resolves to its parts. */
+  get bytes(): number {
+    return this.#file.bytes
+  }
+
+  /** Resolves to the parts of the table. */
   async writeTable(
+    table: TableName,
     entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>,
-    collection?: Collection,
   ): Promise<readonly TablePart[]> {
     const parts: TablePart[] = []
     let pending: Buffer[] = []
     let bytes = 0
-    let due = Number.POSITIVE_INFINITY
     const flush = async () => {
-      const part = { entries: Buffer.concat(pending), due }
+      const part = { entries: Buffer.concat(pending), due: Number.NEGATIVE_INFINITY }
       parts.push(part)
       pending = []
       bytes = 0
-      due = Number.POSITIVE_INFINITY
-      const isNever = part.due === Number.POSITIVE_INFINITY
-      const frame: CheckpointFrame =
-        collection === undefined
-          ? { kind: 'logs', due: isNever ? null : part.due }
-          : { kind: 'documents', collection }
-      await this.#write(frame, part.entries)
+      await this.#add({ kind: 'part', table }, part.entries)
+      this.#parts++
     }
-    for await (const one of entries) {
-      pending.push(one.entry)
-      bytes += one.entry.length
-      due = Math.min(due, one.due)
+    for await (const { entry } of entries) {
+      pending.push(entry)
+      bytes += entry.length
       if (bytes >= PART_BYTES) await flush()
     }
     if (bytes > 0) await flush()
@@ -82,7 +66,7 @@ export class CheckpointWriter {
 
   /** Gives the file its name. Durable once it resolves. */
   async finish(counters: Counters): Promise<void> {
-    await this.#write({ kind: 'end', frames: this.#frames, ...counters })
+    await this.#add({ kind: 'end', parts: this.#parts, ...counters })
     await this.#file.finish()
   }
 
@@ -90,11 +74,8 @@ export class CheckpointWriter {
     return this.#file.abandon()
   }
 
-  async #write(frame: CheckpointFrame, data?: Buffer): Promise<void> {
-    this.#writer.truncate(0)
-    this.bytes += this.#writer.add(frame, data && [data])
-    this.#frames++
-    await this.#file.write(this.#writer.bytes)
+  #add(frame: CheckpointFrame, data?: Buffer): Promise<unknown> {
+    return this.#file.add(frame, data && [data])
   }
 }
 
@@ -104,32 +85,31 @@ export async function readCheckpoint(medium: ReadableMedium, number: number, byt
   // Its parts stay in memory, as views.
   const file = await medium.read(name, 0, bytes)
   decodeHeader(file, name)
-  const state = new State()
-  const logs: TablePart[] = []
-  const documents = new Map<Collection, TablePart[]>()
+  const tables = new Map<TableName, TablePart[]>()
   let offset = HEADER_BYTES
-  for (let frames = 0; ; frames++) {
-    if (offset >= bytes) throw corrupt(name, offset, 'the end is missing')
+  for (let count = 0; offset < bytes; count++) {
     const { payload, data, end } = decodeOrThrowCorrupt(name, offset, () => readFrame(file, offset))
     const frame = payload as CheckpointFrame
-    if (frame.kind === 'logs') {
-      logs.push({ entries: data, due: frame.due ?? Number.POSITIVE_INFINITY })
-    } else if (frame.kind === 'documents') {
-      const parts = documents.get(frame.collection) ?? []
-      documents.set(frame.collection, parts)
-      parts.push({ entries: data, due: Number.POSITIVE_INFINITY })
-    } else {
-      if (frame.frames !== frames || end !== bytes) {
-        throw corrupt(name, offset, 'the end is misplaced')
-      }
-      state.segments = new Map(frame.segments.map((segment) => [segment.number, segment]))
-      state.nextVersion = frame.nextVersion
-      state.nextSegment = frame.nextSegment
-      break
+    if (frame.kind === 'end') {
+      if (frame.parts !== count || end !== bytes) throw new Damage(name, offset, 'the end is misplaced')
+      return stateOf(tables, frame)
     }
+    const parts = tables.get(frame.table) ?? []
+    tables.set(frame.table, parts)
+    parts.push({ entries: data, due: Number.NEGATIVE_INFINITY })
     offset = end
   }
-  for (const [collection, parts] of documents) state.documents(collection).replaceStored(parts, new Map())
-  state.logs.replaceStored(logs, new Map())
+  throw new Damage(name, offset, 'the end is missing')
+}
+
+function stateOf(tables: ReadonlyMap<TableName, TablePart[]>, counters: Counters): State {
+  const state = new State()
+  for (const [name, parts] of tables) {
+    const table = name === 'logs' ? state.logs : state.documents(name)
+    table.replaceStored(parts, new Map())
+  }
+  for (const segment of counters.segments) state.segments.set(segment.number, segment)
+  state.nextVersion = counters.nextVersion
+  state.nextSegment = counters.nextSegment
   return state
 }

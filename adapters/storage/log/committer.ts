@@ -2,47 +2,40 @@ import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
 import { isFullError, mediumFailure } from '../media/medium.ts'
-import { type FramePlace, GROUP_BYTES_MAX, GroupWriter, type Journal } from './journal.ts'
-import type { Space } from './space.ts'
-import { Stage, type Staged } from './stage.ts'
-import type { State } from './state.ts'
+import type { Journal, StagedFrame } from './journal.ts'
+import type { Space, WriteKind } from './space.ts'
+import { Stage } from './stage.ts'
+import type { Span, State } from './state.ts'
 
+/** Calls that wait are written together up to this size, in bytes; a single call may be larger. */
+const GROUP_BYTES_MAX = 8 * 1_048_576
 /** A smaller group is not worth a sync of its own. */
 const PIPELINED_CALLS_MIN = 4
 
-/** Whether a call is written even if the disk is full, because it frees space or changes little. */
-export type CallKind = 'adds' | 'frees'
-
-/** A call that waits to be written, or work that is done between groups. */
-type Item =
-  | {
-      readonly kind: CallKind
-      /** Estimated length in the journal. */
-      readonly bytes: number
-      readonly stage: (stage: Stage) => Staged
-    }
-  | { readonly kind: 'exclusive'; readonly bytes: 0; readonly work: () => Promise<void> }
-
-interface Call extends PendingItem<Item> {
-  readonly item: Exclude<Item, { readonly kind: 'exclusive' }>
+interface Item {
+  readonly kind: WriteKind
+  /** Estimated length in the journal. */
+  readonly bytes: number
+  readonly stage: (stage: Stage) => readonly StagedFrame[]
 }
+
+type Call = PendingItem<Item>
 
 interface StagedCall {
   readonly call: Call
-  readonly staged: Staged
-  readonly places: readonly FramePlace[]
+  readonly frames: readonly StagedFrame[]
+  /** The places of its frames. */
+  readonly spans: readonly Span[]
 }
 
 /** What goes on beside the groups. */
 export interface Housekeeping {
-  /** Waits until the next group may be written. */
+  /** Waits until the next group may be formed. */
   pause(): Promise<void>
-  /** Called after each group. */
-  groupWritten(): void
-  /** Set while work has fallen behind: nothing is written until it settles. */
-  readonly backpressure: Promise<unknown> | undefined
-  /** Why calls that add data are refused. */
-  refusal(): StorageFailure | undefined
+  /** Waits until the group may be written. Resolves to why it may not add data, if so. */
+  beforeGroup(): Promise<StorageFailure | undefined>
+  /** No group is written until it resolves. */
+  afterGroup(): Promise<void>
 }
 
 /**
@@ -54,9 +47,8 @@ export class Committer {
   readonly #journal: Journal
   readonly #space: Space
   readonly #housekeeping: Housekeeping
-  readonly #group = new GroupWriter()
   readonly #calls = new GroupCommit<Item>(
-    (items) => this.#writeAll(items),
+    (calls) => this.#writeAll(calls),
     ({ bytes }) => bytes,
     GROUP_BYTES_MAX,
     () => this.#gather(),
@@ -73,22 +65,9 @@ export class Committer {
   }
 
   /** Resolves when the changes are durable and visible. `stage` throws if they cannot be made. */
-  commit(kind: CallKind, bytes: number, stage: (stage: Stage) => Staged): Promise<void> {
+  commit(kind: WriteKind, bytes: number, stage: Item['stage']): Promise<void> {
     this.#waiting++
     return this.#calls.add({ kind, bytes, stage })
-  }
-
-  /** Runs `work` between two groups, while the state does not change. */
-  async runExclusively<Result>(work: () => Promise<Result>): Promise<Result> {
-    let result: Result
-    await this.#calls.add({
-      kind: 'exclusive',
-      bytes: 0,
-      work: async () => {
-        result = await work()
-      },
-    })
-    return result!
   }
 
   /**
@@ -102,76 +81,48 @@ export class Committer {
     this.#written = 0
   }
 
-  async #writeAll(items: readonly PendingItem<Item>[]): Promise<void> {
-    for (const { item, resolve, reject } of items) {
-      if (item.kind === 'exclusive') await item.work().then(resolve, reject)
-    }
-    const calls = items.filter((call): call is Call => call.item.kind !== 'exclusive')
-    if (calls.length === 0) return
+  async #writeAll(calls: readonly Call[]): Promise<void> {
     this.#waiting -= calls.length
-    const { backpressure } = this.#housekeeping
-    if (backpressure !== undefined) {
-      await backpressure
-      // Its outcome decides whether calls are refused.
-      await macrotask()
-    }
-    await this.#write(calls)
+    const refusal = await this.#housekeeping.beforeGroup()
+    await this.#write(refusal === undefined ? calls : withoutAdding(calls, refusal))
     this.#written = calls.length
-    this.#housekeeping.groupWritten()
+    await this.#housekeeping.afterGroup()
   }
 
   /**
    * Writes and settles the calls. If those that add data have no room, the others are written without them.
    */
   async #write(calls: readonly Call[]): Promise<void> {
-    const refusal = this.#housekeeping.refusal()
-    const allowed = refusal === undefined ? calls : withoutAdding(calls, refusal)
-    if (allowed.length === 0) return
-    const kind = allowed.some(({ item }) => item.kind === 'adds') ? 'adds' : 'frees'
+    if (calls.length === 0) return
+    const kind = calls.some(({ item }) => item.kind === 'adds') ? 'adds' : 'frees'
     try {
-      await this.#space.write(kind, () => this.#writeGroup(allowed))
+      await this.#space.write(kind, () => this.#writeGroup(calls))
     } catch (error) {
-      const left = kind === 'adds' && isFullError(error) ? withoutAdding(allowed, error) : allowed
-      if (left === allowed) for (const call of left) call.reject(error)
-      else if (left.length > 0) await this.#write(left)
+      if (kind === 'adds' && isFullError(error)) return this.#write(withoutAdding(calls, error))
+      for (const call of calls) call.reject(error)
     }
   }
 
   /** Rejects if nothing was written; otherwise settles the calls. */
   async #writeGroup(calls: readonly Call[]): Promise<void> {
-    const journal = await this.#journal.current()
-    this.#group.begin(journal.salt)
+    const journal = await this.#journal.beginGroup()
     const { staged, refused } = this.#stage(calls)
-    const start = journal.end
-    if (!this.#group.isEmpty) {
-      try {
-        await this.#journal.write(this.#group)
-      } catch (error) {
-        if (isFullError(error) && (error as StorageFailure).nothingWritten) throw error
-        for (const { call } of staged) call.reject(error)
-        // A refusal may rest on calls that were not written.
-        for (const { call } of refused) call.reject(mediumFailure(error, true))
-        return
-      }
+    try {
+      await this.#journal.write()
+    } catch (error) {
+      if (isFullError(error) && (error as StorageFailure).nothingWritten) throw error
+      for (const { call } of staged) call.reject(error)
+      // A refusal may rest on calls that were not written.
+      for (const { call } of refused) call.reject(mediumFailure(error, true))
+      return
     }
     for (const { call, error } of refused) call.reject(error)
-    try {
-      for (const one of staged) this.#apply(one, journal.number, start)
-    } catch (error) {
-      const message = `cannot apply a change: ${(error as Error).message}`
-      this.#journal.fail(new StorageFailure('io', message, { nothingWritten: false, cause: error }))
-      // Calls that have resolved are not affected.
-      for (const { call } of staged) call.reject(mediumFailure(error, false))
+    for (const { call, frames, spans } of staged) {
+      for (const [index, { changes }] of frames.entries()) {
+        for (const change of changes) this.#state.apply(change, journal, spans[index]!)
+      }
+      call.resolve()
     }
-  }
-
-  #apply({ call, staged, places }: StagedCall, journal: number, start: number): void {
-    for (const [index, { changes }] of staged.frames.entries()) {
-      const { offset, bytes } = places[index]!
-      const place = { offset: start + offset, bytes }
-      for (const change of changes) this.#state.apply(change, journal, place)
-    }
-    call.resolve()
   }
 
   #stage(calls: readonly Call[]) {
@@ -180,10 +131,8 @@ export class Committer {
     const refused: { readonly call: Call; readonly error: unknown }[] = []
     for (const call of calls) {
       try {
-        const own = call.item.stage(stage)
-        const places = this.#group.add(own.frames)
-        stage.note(own)
-        staged.push({ call, staged: own, places })
+        const frames = call.item.stage(stage)
+        staged.push({ call, frames, spans: frames.map((frame) => this.#journal.add(frame)) })
       } catch (error) {
         refused.push({ call, error: refusalOf(error) })
       }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { StorageFailure } from '../../../src/storage/errors.ts'
+import { Damage, type Medium, type NewFile } from '../media/medium.ts'
 
 /** The layout of files, groups and frames (docs/storage-format.md). Persisted: keep stable. */
 
@@ -11,9 +11,6 @@ export const HEADER_BYTES = 32
 export const GROUP_HEADER_BYTES = 28
 /** Checksum, length of the payload, length of the data, checksum of the data. */
 const FRAME_HEADER_BYTES = 16
-
-/** A larger commit is refused. */
-export const FRAME_BYTES_MAX = 64 * 1_048_576
 
 /** The last group of a clean close: everything before it is durable. */
 export const GROUP_CLOSED = 1
@@ -36,19 +33,12 @@ export function parseFileName(
   return match === null ? undefined : { kind: match[1] as FileKind, number: Number(match[2]) }
 }
 
-/** The failure for a file that is not as it was written. */
-export function corrupt(file: string, offset: number, what: string): StorageFailure {
-  return new StorageFailure('corrupt', `${file} is damaged at offset ${offset}: ${what}`, {
-    nothingWritten: true,
-  })
-}
-
 /** Returns what `decode` does. An error of it becomes a failure that names the place of the damage. */
 export function decodeOrThrowCorrupt<Result>(file: string, offset: number, decode: () => Result): Result {
   try {
     return decode()
   } catch (error) {
-    throw corrupt(file, offset, (error as Error).message)
+    throw new Damage(file, offset, (error as Error).message)
   }
 }
 
@@ -79,15 +69,16 @@ export function encodeHeader({ kind, number, firstGroup, salt }: FileHeader): Bu
 /** Throws a `corrupt` failure unless the bytes are the header of the file of this name. */
 export function decodeHeader(bytes: Buffer, name: string): FileHeader {
   const expected = parseFileName(name)!
-  if (bytes.length < HEADER_BYTES) throw corrupt(name, 0, 'the header is incomplete')
-  if (bytes.toString('latin1', 0, 4) !== MAGIC) throw corrupt(name, 0, 'not a file of this storage')
+  if (bytes.length < HEADER_BYTES) throw new Damage(name, 0, 'the header is incomplete')
+  if (bytes.toString('latin1', 0, 4) !== MAGIC) throw new Damage(name, 0, 'not a file of this storage')
   if (bytes[5] !== FORMAT_VERSION) {
-    throw corrupt(name, 5, `format version ${bytes[5]}; this release reads ${FORMAT_VERSION}`)
+    throw new Damage(name, 5, `format version ${bytes[5]}; this release reads ${FORMAT_VERSION}`)
   }
-  if (crc32(bytes.subarray(0, 28)) !== bytes.readUInt32LE(28)) throw corrupt(name, 0, 'the header is damaged')
+  if (crc32(bytes.subarray(0, 28)) !== bytes.readUInt32LE(28))
+    throw new Damage(name, 0, 'the header is damaged')
   const isOther = bytes[4] !== LETTERS[expected.kind].charCodeAt(0)
   if (isOther || Number(bytes.readBigUInt64LE(8)) !== expected.number) {
-    throw corrupt(name, 0, 'the file has the name of another')
+    throw new Damage(name, 0, 'the file has the name of another')
   }
   const firstGroup = Number(bytes.readBigUInt64LE(16))
   return { ...expected, firstGroup, salt: bytes.readUInt32LE(24) }
@@ -137,14 +128,13 @@ export interface Frame {
   readonly end: number
 }
 
+/** A new writer has room for so much, and a used one keeps at most as much as a large group needs. */
+const BUFFER_BYTES = { first: 262_144, kept: 16 * 1_048_576 }
+
 /** Frames one after the other, in a buffer that grows and is reused. */
 export class FrameWriter {
-  #buffer: Buffer
+  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES.first)
   #length = 0
-
-  constructor(capacity = 65_536) {
-    this.#buffer = Buffer.allocUnsafeSlow(capacity)
-  }
 
   get length(): number {
     return this.#length
@@ -155,15 +145,10 @@ export class FrameWriter {
     return this.#buffer.subarray(0, this.#length)
   }
 
-  /** Discards everything from `length` on. */
-  truncate(length: number): void {
-    this.#length = length
-  }
-
-  /** Leaves bytes to be filled in later. */
-  skip(count: number): void {
-    this.#reserve(count)
-    this.#length += count
+  /** Discards everything, and leaves room for a header. */
+  begin(headerBytes: number): void {
+    if (this.#buffer.length > BUFFER_BYTES.kept) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES.first)
+    this.#length = headerBytes
   }
 
   /**
@@ -203,6 +188,55 @@ export class FrameWriter {
   }
 }
 
+/** A segment or a checkpoint while it is written. */
+export class FrameFile {
+  readonly number: number
+  readonly #file: NewFile
+  readonly #frames = new FrameWriter()
+  #bytes = 0
+
+  private constructor(number: number, file: NewFile) {
+    this.number = number
+    this.#file = file
+  }
+
+  static async create(medium: Medium, kind: FileKind, number: number): Promise<FrameFile> {
+    const file = new FrameFile(number, await medium.create(fileName(kind, number)))
+    file.#frames.begin(HEADER_BYTES)
+    encodeHeader({ kind, number, firstGroup: 0, salt: 0 }).copy(file.#frames.bytes)
+    file.#bytes = HEADER_BYTES
+    return file
+  }
+
+  /** The length of the file. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Adds a frame. Resolves to its length. */
+  async add(payload: unknown, data?: readonly Uint8Array[]): Promise<number> {
+    const bytes = this.#frames.add(payload, data)
+    this.#bytes += bytes
+    if (this.#frames.length >= BUFFER_BYTES.first) await this.#flush()
+    return bytes
+  }
+
+  /** Gives the file its name. Durable once it resolves. */
+  async finish(): Promise<void> {
+    await this.#flush()
+    await this.#file.finish()
+  }
+
+  abandon(): Promise<void> {
+    return this.#file.abandon()
+  }
+
+  async #flush(): Promise<void> {
+    await this.#file.write(this.#frames.bytes)
+    this.#frames.begin(0)
+  }
+}
+
 /** Reads the frame at `offset`. Throws `RangeError` if it is incomplete or damaged. */
 export function readFrame(bytes: Buffer, offset: number, salt = 0): Frame {
   const end = checkedEnd(bytes, offset, salt)
@@ -230,4 +264,26 @@ export function checkedEnd(bytes: Buffer, offset: number, salt: number): number 
 
 function damagedFrame(): RangeError {
   return new RangeError('a frame is incomplete or damaged')
+}
+
+/** A value as JSON, without the names of its fields. */
+export type Row = readonly unknown[]
+
+/** Encodes objects as their values, so that what is stored a million times is short. Persisted: keep stable. */
+export class Fields<Value extends object> {
+  readonly #names: readonly (keyof Value)[]
+
+  constructor(...names: readonly (keyof Value)[]) {
+    this.#names = names
+  }
+
+  encode(value: Value): Row {
+    return this.#names.map((name) => value[name])
+  }
+
+  decode(row: Row): Value {
+    const value: Partial<Value> = {}
+    for (let i = 0; i < this.#names.length; i++) value[this.#names[i]!] = row[i] as Value[keyof Value]
+    return value as Value
+  }
 }

@@ -5,19 +5,14 @@ import { type Change, encodeChange } from './changes.ts'
 import {
   encodeGroupHeader,
   encodeHeader,
-  FRAME_BYTES_MAX,
   FrameWriter,
   fileName,
   GROUP_CLOSED,
   GROUP_HEADER_BYTES,
   GROUP_UNSYNCED,
-  HEADER_BYTES,
   newSalt,
 } from './format.ts'
-
-/** Calls that wait are written together up to this size, in bytes; a single call may be larger. */
-export const GROUP_BYTES_MAX = 8 * 1_048_576
-const BUFFER_BYTES = 256 * 1024
+import type { Span } from './state.ts'
 
 /** Changes that are written as one frame. */
 export interface StagedFrame {
@@ -26,26 +21,28 @@ export interface StagedFrame {
   readonly data?: Uint8Array | undefined
 }
 
-/** The place of a frame in a group or a file. */
-export interface FramePlace {
-  readonly offset: number
-  readonly bytes: number
-}
-
 /** A journal whose changes the last checkpoint does not hold. */
 export interface JournalFile {
   readonly number: number
   readonly salt: number
+  /** The number of its first group. */
+  readonly firstGroup: number
   /** Everything before it is written. */
-  end: number
+  readonly end: number
 }
 
 /** The journals, of which the last one grows by a group at a time. */
 export class Journal {
   readonly #medium: Medium
+  readonly #group = new FrameWriter()
+  #frames = 0
   #isSynced: boolean
+  /** Whether the next group is synced in any case, and written even if it is empty. */
+  #syncsNext = false
+  /** Whether something was written without a sync. */
+  #isDirty = false
   /** Not empty once something was written. */
-  #files: JournalFile[]
+  #files: readonly JournalFile[]
   #nextFile: number
   #nextGroup: number
   #failure: StorageFailure | undefined
@@ -64,7 +61,7 @@ export class Journal {
   ) {
     this.#medium = medium
     this.#isSynced = durability === 'power-loss'
-    this.#files = [...files]
+    this.#files = files
     this.#nextFile = nextFile
     this.#nextGroup = nextGroup
   }
@@ -78,6 +75,11 @@ export class Journal {
     return this.#files.reduce((sum, { end }) => sum + end, 0)
   }
 
+  /** How many groups all journals have. */
+  get groups(): number {
+    return this.#nextGroup - (this.#files[0]?.firstGroup ?? this.#nextGroup)
+  }
+
   /** Why nothing is written any more until the storage is opened again. */
   get failure(): StorageFailure | undefined {
     return this.#failure
@@ -89,73 +91,66 @@ export class Journal {
     try {
       this.#medium.assertInPlace()
     } catch (error) {
-      throw this.fail(error as StorageFailure)
+      throw this.#fail(error as StorageFailure)
     }
-  }
-
-  /** The journal of the next group, which is created if there is none. */
-  async current(): Promise<JournalFile> {
-    if (this.#failure !== undefined) throw this.#failure
-    return this.#files.at(-1) ?? this.begin()
   }
 
   /**
    * Begins the next journal, so that the earlier ones no longer change. It tells how many groups they have,
-   * so they are made durable first.
+   * so they are made durable first. Resolves to its number.
    */
-  async begin(): Promise<JournalFile> {
-    if (this.#failure !== undefined) throw this.#failure
-    await this.sync()
-    const [number, salt] = [this.#nextFile, newSalt()]
-    const header = encodeHeader({ kind: 'journal', number, firstGroup: this.#nextGroup, salt })
-    await this.#append(fileName('journal', number), 0, header, true)
+  async begin(): Promise<number> {
+    await this.#sync()
+    const [number, salt, firstGroup] = [this.#nextFile, newSalt(), this.#nextGroup]
+    const header = encodeHeader({ kind: 'journal', number, firstGroup, salt })
+    await this.#append({ number, salt, firstGroup, end: 0 }, header, true)
     this.#nextFile++
-    const file = { number, salt, end: HEADER_BYTES }
-    this.#files.push(file)
-    return file
+    return number
+  }
+
+  /** Begins a group, which {@link write} writes. Resolves to the number of its journal. */
+  async beginGroup(): Promise<number> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#files.length === 0) await this.begin()
+    this.#group.begin(GROUP_HEADER_BYTES)
+    this.#frames = 0
+    return this.#files.at(-1)!.number
+  }
+
+  /** Adds a frame to the group. Returns its place in the journal. */
+  add({ changes, data }: StagedFrame): Span {
+    const { end, salt } = this.#files.at(-1)!
+    const offset = end + this.#group.length
+    const bytes = this.#group.add(changes.map(encodeChange), data && [data], salt)
+    this.#frames++
+    return { offset, bytes }
   }
 
   /**
-   * Writes a group to the journal that {@link current} returned. After a rejection with `nothingWritten` it
-   * never appears; after any other one, nothing more is written, and the next opening decides.
+   * Writes the group. After a rejection with `nothingWritten` it never appears; after any other one, nothing
+   * more is written, and the next opening decides.
    */
-  async write(group: GroupWriter): Promise<void> {
-    const file = this.#files.at(-1)!
-    const bytes = group.finish(this.#nextGroup, this.#isSynced ? 0 : GROUP_UNSYNCED)
-    await this.#append(fileName('journal', file.number), file.end, bytes, this.#isSynced)
-    file.end += bytes.length
-    this.#nextGroup++
+  async write(): Promise<void> {
+    const isSynced = this.#isSynced || this.#syncsNext
+    if (this.#frames > 0 || (isSynced && this.#isDirty)) await this.#write(isSynced)
+    this.#syncsNext = false
   }
 
   /** Writes the group that tells that everything before it is durable. */
   async close(): Promise<void> {
-    const file = this.#files.at(-1)
-    if (file === undefined || this.#failure !== undefined) return
-    await this.sync()
-    const group = new GroupWriter()
-    group.begin(file.salt)
-    const bytes = group.finish(this.#nextGroup, GROUP_CLOSED)
-    await this.#append(fileName('journal', file.number), file.end, bytes, true)
+    if (this.#files.length === 0) return
+    await this.#sync()
+    await this.beginGroup()
+    await this.#write(true, GROUP_CLOSED)
   }
 
-  /**
-   * Makes everything durable that was written. A failure is permanent: a later sync would succeed without
-   * what the system has dropped.
-   */
-  async sync(): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure
-    const file = this.#files.at(-1)
-    if (this.#isSynced || file === undefined) return
-    try {
-      await this.#medium.sync(fileName('journal', file.number))
-    } catch (error) {
-      throw this.fail(mediumFailure(error, true))
-    }
+  /** Makes the next group durable, and with it everything before. */
+  requestSync(): void {
+    this.#syncsNext = true
   }
 
-  /** Makes everything durable, and every later group before it is acknowledged. */
-  async requireSync(): Promise<void> {
-    await this.sync()
+  /** Makes every later group durable before it is acknowledged, and with it everything before. */
+  requireSync(): void {
     this.#isSynced = true
   }
 
@@ -164,79 +159,41 @@ export class Journal {
     this.#files = this.#files.filter(({ number }) => number >= before)
   }
 
-  /** Ends all writing until the storage is opened again, and logs the reason. Returns it. */
-  fail(failure: StorageFailure): StorageFailure {
-    if (this.#failure === undefined) {
-      console.error(`headwater: ${failure.message}. Nothing is written until the storage is opened again.`)
-      this.#failure = mediumFailure(failure, true)
-    }
-    return this.#failure
+  /** Makes everything durable that was written, by a group that is. */
+  async #sync(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (!this.#isDirty) return
+    await this.beginGroup()
+    await this.#write(true)
   }
 
-  async #append(name: string, position: number, bytes: Uint8Array, isSynced: boolean): Promise<void> {
+  async #write(isSynced: boolean, closed = 0): Promise<void> {
+    const { bytes } = this.#group
+    const file = this.#files.at(-1)!
+    const [number, frames] = [this.#nextGroup, this.#frames]
+    const flags = closed | (this.#isDirty ? GROUP_UNSYNCED : 0)
+    const framesBytes = bytes.length - GROUP_HEADER_BYTES
+    encodeGroupHeader(bytes, { bytes: framesBytes, number, frames, flags }, file.salt)
+    await this.#append(file, bytes, isSynced)
+    this.#nextGroup++
+  }
+
+  async #append(file: JournalFile, bytes: Uint8Array, isSynced: boolean): Promise<void> {
     try {
-      await this.#medium.append(name, position, bytes, isSynced)
+      await this.#medium.append(fileName('journal', file.number), file.end, bytes, isSynced)
     } catch (error) {
       const failure = error as StorageFailure
-      if (!failure.nothingWritten) this.fail(failure)
-      else this.#failIfLost()
-      throw failure
+      throw failure.nothingWritten ? failure : this.#fail(failure)
     }
+    this.#isDirty = !isSynced
+    const others = this.#files.filter(({ number }) => number !== file.number)
+    this.#files = [...others, { ...file, end: file.end + bytes.length }]
   }
 
-  #failIfLost(): void {
-    try {
-      this.#medium.assertInPlace()
-    } catch (error) {
-      this.fail(error as StorageFailure)
-    }
-  }
-}
-
-/** The frames that become durable together. One buffer is reused for all groups. */
-export class GroupWriter {
-  #writer = new FrameWriter(BUFFER_BYTES)
-  #salt = 0
-  #frames = 0
-
-  begin(salt: number): void {
-    this.#salt = salt
-    this.#frames = 0
-    // Releases the memory that a large call needed.
-    if (this.#writer.length > GROUP_BYTES_MAX) this.#writer = new FrameWriter(BUFFER_BYTES)
-    this.#writer.truncate(0)
-    this.#writer.skip(GROUP_HEADER_BYTES)
-  }
-
-  get isEmpty(): boolean {
-    return this.#frames === 0
-  }
-
-  /** Adds the frames of a call: all or, if it throws, none. Returns their places in the group. */
-  add(frames: readonly StagedFrame[]): FramePlace[] {
-    const [start, count] = [this.#writer.length, this.#frames]
-    try {
-      return frames.map(({ changes, data }) => {
-        const offset = this.#writer.length
-        const bytes = this.#writer.add(changes.map(encodeChange), data && [data], this.#salt)
-        if (bytes > FRAME_BYTES_MAX) {
-          throw new RangeError(`commit has ${bytes} bytes; the limit is ${FRAME_BYTES_MAX}`)
-        }
-        this.#frames++
-        return { offset, bytes }
-      })
-    } catch (error) {
-      this.#writer.truncate(start)
-      this.#frames = count
-      throw error
-    }
-  }
-
-  /** The complete group: a view, valid until the next {@link begin}. */
-  finish(number: number, flags: number): Buffer {
-    const { bytes } = this.#writer
-    const framesBytes = bytes.length - GROUP_HEADER_BYTES
-    encodeGroupHeader(bytes, { bytes: framesBytes, number, frames: this.#frames, flags }, this.#salt)
-    return bytes
+  /** Ends all writing until the storage is opened again, and logs the reason. Returns the failure. */
+  #fail(failure: StorageFailure): StorageFailure {
+    console.error(`headwater: ${failure.message}. Nothing is written until the storage is opened again.`)
+    this.#failure = mediumFailure(failure, true)
+    return failure
   }
 }

@@ -1,20 +1,18 @@
 import { blockExpiresAt, isBlockExpired, reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { ReadableMedium } from '../media/medium.ts'
-import type { Change, FirstBlock } from './changes.ts'
+import type { FirstBlock, FreeChange } from './changes.ts'
 import type { Committer } from './committer.ts'
 import { blocksOf } from './segment.ts'
-import type { Log, Run, State } from './state.ts'
+import { firstOf, type Log, type Run, type State } from './state.ts'
 
 /** How many logs one commit frees blocks of, so that appends do not wait long. */
 const LOGS_PER_COMMIT = 256
 const CHANGE_BYTES = 64
 
-type Free = Extract<Change, { readonly kind: 'free' }>
-
 /** What can be freed of a log. */
 interface Freeable {
-  readonly change: Free
+  readonly change: FreeChange
   /** With another epoch, the retention may have been extended since. */
   readonly epoch: number
 }
@@ -57,12 +55,12 @@ export async function reclaim(
 
 /** Resolves to the logs of which something was freed. */
 async function free(committer: Committer, found: readonly Freeable[]): Promise<string[]> {
-  let freed: Free[] = []
+  let freed: FreeChange[] = []
   await committer.commit('frees', found.length * CHANGE_BYTES, (stage) => {
     freed = found
       .filter(({ change, epoch }) => stage.headOf(change.log)?.epoch === epoch)
       .map(({ change }) => change)
-    return { frames: freed.map((change) => ({ changes: [change] })) }
+    return freed.map((change) => ({ changes: [change] }))
   })
   return freed.map(({ log }) => log)
 }
@@ -77,7 +75,7 @@ class Prefix {
   blocks = 0
   #meteredBytes = 0
   #below = 0
-  /** The block behind them. */
+  /** The block behind them, if it is in the same run. */
   #next: FirstBlock | null = null
 
   constructor(log: Log, limits: ReclaimLimits, blocksMax: number) {
@@ -88,22 +86,37 @@ class Prefix {
   }
 
   /** Resolves to the change that frees them; undefined if there are none. */
-  async changeOf(id: string, medium: ReadableMedium): Promise<Free | undefined> {
-    const { first, runs, blocks, freedBelow } = this.#log
-    if (first === null || !this.#isFreeable(first)) return undefined
-    await this.#takeAll(id, medium, runs, blocks.slice())
-    if (this.#below <= freedBelow) return undefined
+  async changeOf(id: string, medium: ReadableMedium): Promise<FreeChange | undefined> {
+    const first = firstOf(this.#log)
+    if (first === undefined || !this.#isFreeable(first)) return undefined
+    await this.#takeAll(id, medium)
+    if (this.blocks === 0) return undefined
     const [below, meteredBytes, next] = [this.#below, this.#meteredBytes, this.#next]
-    return { kind: 'free', log: id, below, meteredBytes, first: next }
+    return { kind: 'free', log: id, below, meteredBytes, next }
   }
 
-  async #takeAll(id: string, medium: ReadableMedium, runs: readonly Run[], blocks: Log['blocks']) {
-    const { freedBelow } = this.#log
+  async #takeAll(id: string, medium: ReadableMedium): Promise<void> {
+    const { runs, freedBelow } = this.#log
+    // Appends add to the array meanwhile.
+    const blocks = this.#log.blocks.slice()
     for (const run of runs) {
       if (this.#takeRun(run)) continue
-      for await (const block of blocksOf(medium, id, run, freedBelow)) if (!this.#take(block)) return
+      let isBegun = false
+      for await (const { firstSeqNum, endSeqNum, meteredBytes, expiresAt } of blocksOf(
+        medium,
+        id,
+        run,
+        freedBelow,
+      )) {
+        const block = { firstSeqNum, endSeqNum, expiresAt }
+        if (!this.#take(block, meteredBytes)) {
+          if (isBegun) this.#next = block
+          return
+        }
+        isBegun = true
+      }
     }
-    for (const block of blocks) if (!this.#take(block)) return
+    for (const block of blocks) if (!this.#take(block, block.meteredBytes)) return
   }
 
   #isFreeable(block: FirstBlock): boolean {
@@ -114,23 +127,19 @@ class Prefix {
   }
 
   /** Takes a run as a whole, without a look at its blocks, if all of them can be freed. */
-  #takeRun(run: Run): boolean {
-    const { head, freedBelow } = this.#log
-    const isExpiredRun = !head.extensions?.length && isBlockExpired(run.lastExpiry, this.#limits.now)
-    const isWhole = freedBelow <= run.first.firstSeqNum && (run.endSeqNum <= this.#point || isExpiredRun)
-    if (!isWhole || this.blocks + run.blocks > this.#blocksMax) return false
-    this.#add(run.endSeqNum, run.blocks, run.meteredBytes)
+  #takeRun({ endSeqNum, blocks, meteredBytes, lastExpiry }: Run): boolean {
+    const { extensions } = this.#log.head
+    const isExpiredRun = !extensions?.length && isBlockExpired(lastExpiry, this.#limits.now)
+    const isWhole = endSeqNum <= this.#point || isExpiredRun
+    if (!isWhole || this.blocks + blocks > this.#blocksMax) return false
+    this.#add(endSeqNum, blocks, meteredBytes)
     return true
   }
 
   /** Returns whether the next block may follow. */
-  #take(block: FirstBlock & { readonly meteredBytes: number }): boolean {
-    if (this.blocks >= this.#blocksMax || !this.#isFreeable(block)) {
-      const { firstSeqNum, endSeqNum, expiresAt } = block
-      this.#next = { firstSeqNum, endSeqNum, expiresAt }
-      return false
-    }
-    this.#add(block.endSeqNum, 1, block.meteredBytes)
+  #take(block: FirstBlock, meteredBytes: number): boolean {
+    if (this.blocks >= this.#blocksMax || !this.#isFreeable(block)) return false
+    this.#add(block.endSeqNum, 1, meteredBytes)
     return true
   }
 

@@ -1,11 +1,10 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Durability } from '../../../src/storage/contract.ts'
-import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
-import { type Change, decodeChange } from './changes.ts'
+import { Damage, type Medium, type MediumFile, MissingFile, type ReadableMedium } from '../media/medium.ts'
+import { decodeChange } from './changes.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   checkedEnd,
-  corrupt,
   decodeGroupHeader,
   decodeHeader,
   decodeOrThrowCorrupt,
@@ -21,7 +20,7 @@ import {
   parseFileName,
   readFrame,
 } from './format.ts'
-import { type FramePlace, Journal, type JournalFile } from './journal.ts'
+import { Journal, type JournalFile } from './journal.ts'
 import { assertLength } from './segment.ts'
 import type { Space } from './space.ts'
 import { State } from './state.ts'
@@ -33,24 +32,22 @@ export interface Recovered {
   readonly checkpointBytes: number
 }
 
-/** Recovers the state after the last acknowledged change (docs/storage-format.md "Opening"). */
-export async function recover(medium: Medium, space: Space, durability: Durability): Promise<Recovered> {
-  const found = new FoundFiles(await medium.list())
-  const { state, journals } = await replay(medium, found)
-  state.nextSegment = Math.max(state.nextSegment, medium.firstSegment ?? 1)
-  const last = journals.at(-1)
+/** Recovers the state after the last acknowledged change (docs/storage-format.md "An opening"). */
+export async function recover(
+  medium: Medium,
+  files: readonly MediumFile[],
+  space: Space,
+  durability: Durability,
+): Promise<Recovered> {
+  const { state, first, journals, last, torn, checkpointBytes } = await replay(medium, files)
   // Nothing is written before everything was checked: an opening that finds damage changes nothing.
-  for (const name of found.torn) await medium.remove(name)
+  if (torn?.offset === 0) await medium.remove(torn.file)
   if (last !== undefined && !last.isDurable) {
-    const name = fileName('journal', last.number)
-    await space.write('frees', () => medium.resume(name, last.lastGroup, last.end))
+    await space.write('frees', () => medium.resume(last.name, last.lastGroup.offset, last.lastGroup.bytes))
   }
-  const next = last?.nextGroup ?? 1
-  // That of a torn journal, if there was one: journals have no gaps.
-  const nextFile = last === undefined ? found.first : last.number + 1
-  const journal = new Journal(medium, durability, journals, nextFile, next)
-  await removeUnused(medium, state, found.first)
-  return { state, journal, checkpointBytes: found.checkpointBytes }
+  const journal = new Journal(medium, durability, journals, first + journals.length, last?.nextGroup ?? 1)
+  await removeUnused(medium, state, first)
+  return { state, journal, checkpointBytes }
 }
 
 /** Removes what nothing refers to. A file that stays is removed later. */
@@ -64,60 +61,29 @@ export async function removeUnused(medium: Medium, state: State, firstJournal: n
 export function isUnused(name: string, state: State, firstJournal: number): boolean {
   const file = parseFileName(name)
   if (file === undefined) return false
-  return file.kind === 'segment' ? !state.segments.get(file.number)?.runs : file.number < firstJournal
+  return file.kind === 'segment' ? !state.segments.has(file.number) : file.number < firstJournal
 }
 
-/** The files of a medium. */
-export class FoundFiles {
-  readonly #bytes: ReadonlyMap<string, number>
-  /** The newest checkpoint. */
-  readonly checkpoint: number | undefined
-  /** The number of the first journal that counts. */
+/** What an opening finds. */
+export interface Replayed {
+  readonly state: State
+  /** The number of the newest checkpoint, and of the first journal that counts. */
   readonly first: number
-  readonly journals: readonly number[]
-  readonly segments: readonly number[]
-  /** Journals whose creation was not completed. */
-  readonly torn: string[] = []
-
-  constructor(files: readonly MediumFile[]) {
-    this.#bytes = new Map(files.map(({ name, bytes }) => [name, bytes]))
-    const numbersOf = (kind: FileKind) =>
-      files
-        .flatMap(({ name }) => parseFileName(name) ?? [])
-        .filter((file) => file.kind === kind)
-        .map(({ number }) => number)
-        .sort((a, b) => a - b)
-    this.checkpoint = numbersOf('checkpoint').at(-1)
-    this.first = this.checkpoint ?? 1
-    this.journals = numbersOf('journal').filter((number) => number >= this.first)
-    this.segments = numbersOf('segment')
-  }
-
-  bytesOf(kind: FileKind, number: number): number | undefined {
-    return this.#bytes.get(fileName(kind, number))
-  }
-
-  get checkpointBytes(): number {
-    return this.checkpoint === undefined ? 0 : this.bytesOf('checkpoint', this.checkpoint)!
-  }
-
-  /** Throws if a journal is missing. */
-  assertComplete(): void {
-    const { journals, first, checkpoint, segments } = this
-    const missing = journals.findIndex((number, index) => number !== first + index)
-    const isEmpty = journals.length === 0 && (checkpoint !== undefined || segments.length > 0)
-    if (missing < 0 && !isEmpty) return
-    throw corrupt(fileName('journal', first + Math.max(missing, 0)), 0, 'the file is missing')
-  }
+  /** Those that count, without gaps. */
+  readonly journals: readonly JournalFile[]
+  readonly last: LastJournal | undefined
+  /** An incomplete group at the end of the last journal, or a journal that was created incompletely. */
+  readonly torn: { readonly file: string; readonly offset: number } | undefined
+  readonly checkpointBytes: number
 }
 
-/** A journal as an opening finds it. */
-interface FoundJournal extends JournalFile {
-  /** Where its last group begins. */
-  readonly lastGroup: number
-  /** Whether everything before its end is durable, and nothing follows. */
+/** What an opening has to know of the journal that it continues. */
+interface LastJournal {
+  readonly name: string
+  /** Without a group, the header. */
+  readonly lastGroup: { readonly offset: number; readonly bytes: Buffer }
+  /** Whether everything is durable, and nothing follows. */
   readonly isDurable: boolean
-  /** The number of the next group. */
   readonly nextGroup: number
 }
 
@@ -128,48 +94,57 @@ interface FoundJournal extends JournalFile {
  */
 export async function replay(
   medium: ReadableMedium,
-  found: FoundFiles,
+  files: readonly MediumFile[],
   onBlock?: (block: BlockSummary, data: Uint8Array) => void,
-): Promise<{ readonly state: State; readonly journals: readonly FoundJournal[] }> {
-  found.assertComplete()
-  const { checkpoint } = found
+): Promise<Replayed> {
+  const lengths = new Map(files.map(({ name, bytes }) => [name, bytes]))
+  const numbersOf = (kind: FileKind) =>
+    files
+      .flatMap(({ name }) => parseFileName(name) ?? [])
+      .flatMap((file) => (file.kind === kind ? file.number : []))
+      .sort((a, b) => a - b)
+  const checkpoint = numbersOf('checkpoint').at(-1)
+  const first = checkpoint ?? 1
+  const checkpointBytes = lengths.get(fileName('checkpoint', first)) ?? 0
   const state =
-    checkpoint === undefined ? new State() : await readCheckpoint(medium, checkpoint, found.checkpointBytes)
-  const open = await readJournals(medium, found)
-  const journals = open.map((journal, index) =>
-    replayJournal(journal, open[index + 1]?.header.firstGroup, (change, place, data) => {
-      if (onBlock && change.kind === 'block') onBlock(change.block, data)
-      state.apply(change, journal.header.number, place)
-    }),
-  )
-  for (const { number, bytes, runs } of state.segments.values()) {
-    if (runs > 0) assertLength(number, bytes, found.bytesOf('segment', number))
-  }
-  return { state, journals }
-}
-
-interface OpenJournal {
-  readonly name: string
-  readonly bytes: Buffer
-  readonly header: FileHeader
-}
-
-/** The last journal may have been created incompletely: then it has no groups, and does not count. */
-async function readJournals(medium: ReadableMedium, found: FoundFiles): Promise<readonly OpenJournal[]> {
+    checkpoint === undefined ? new State() : await readCheckpoint(medium, checkpoint, checkpointBytes)
   const open: OpenJournal[] = []
-  for (const number of found.journals) {
+  let torn: Replayed['torn']
+  const numbers = numbersOf('journal').filter((number) => number >= first)
+  for (const [index, number] of numbers.entries()) {
+    if (number !== first + index) throw new MissingFile(fileName('journal', first + index))
     const name = fileName('journal', number)
-    const bytes = await medium.read(name, 0, found.bytesOf('journal', number)!)
+    const bytes = await medium.read(name, 0, lengths.get(name)!)
+    // A checkpoint is written after its journal, and a group after the header.
+    const mayBeTorn = index === numbers.length - 1 && number !== checkpoint && bytes.length <= HEADER_BYTES
     try {
-      open.push({ name, bytes, header: decodeHeader(bytes, name) })
+      open.push({ name, bytes, ...decodeHeader(bytes, name) })
     } catch (error) {
-      const isTorn = bytes.length <= HEADER_BYTES && number === found.journals.at(-1)
-      // The checkpoint was written after it.
-      if (!isTorn || number === found.checkpoint) throw error
-      found.torn.push(name)
+      if (!mayBeTorn) throw error
+      torn = { file: name, offset: 0 }
     }
   }
-  return open
+  const isWritten = checkpoint !== undefined || numbersOf('segment').length > 0
+  if (numbers.length === 0 && isWritten) throw new MissingFile(fileName('journal', first))
+  const journals: JournalFile[] = []
+  let last: LastJournal | undefined
+  for (const [index, journal] of open.entries()) {
+    const { end, ...found } = replayJournal(journal, open[index + 1]?.firstGroup, state, onBlock)
+    const { name, number, salt, firstGroup, bytes } = journal
+    journals.push({ number, salt, firstGroup, end })
+    last = { name, ...found }
+    if (end < bytes.length) torn = { file: name, offset: end }
+  }
+  for (const { number, bytes, runs } of state.segments.values()) {
+    if (runs > 0) assertLength(number, bytes, lengths.get(fileName('segment', number)))
+    else state.segments.delete(number)
+  }
+  return { state, first, journals, last, torn, checkpointBytes }
+}
+
+interface OpenJournal extends FileHeader {
+  readonly name: string
+  readonly bytes: Buffer
 }
 
 /**
@@ -177,43 +152,47 @@ async function readJournals(medium: ReadableMedium, found: FoundFiles): Promise<
  * Anything else that is missing or damaged is a `corrupt` failure.
  *
  * @param nextFirst The number of the first group of the next journal; undefined in the last journal.
- * @param onChange Receives each change, the place of its frame, and the data of the frame.
  */
 function replayJournal(
-  { name, bytes, header: { number, salt, firstGroup } }: OpenJournal,
+  { name, bytes, number, salt, firstGroup }: OpenJournal,
   nextFirst: number | undefined,
-  onChange: (change: Change, place: FramePlace, data: Buffer) => void,
-): FoundJournal {
-  let offset = HEADER_BYTES
-  // Without a group, the header is the last piece, of which nothing tells whether it is durable.
-  let lastGroup = 0
+  state: State,
+  onBlock: ((block: BlockSummary, data: Uint8Array) => void) | undefined,
+) {
+  let end = HEADER_BYTES
+  let lastOffset = 0
   let nextGroup = firstGroup
   let flags = 0
   for (;;) {
-    const header = decodeGroupHeader(bytes, offset, salt)
-    if (header === undefined || !hasFrames(bytes, offset, header, salt)) break
-    if (header.number !== nextGroup) throw corrupt(name, offset, 'groups are missing before it')
+    const header = decodeGroupHeader(bytes, end, salt)
+    if (header === undefined || !hasFrames(bytes, end, header, salt)) break
+    if (header.number !== nextGroup) throw new Damage(name, end, 'groups are missing before it')
     flags = header.flags
-    lastGroup = offset
-    offset += GROUP_HEADER_BYTES
+    lastOffset = end
+    end += GROUP_HEADER_BYTES
     for (let i = 0; i < header.frames; i++) {
-      decodeOrThrowCorrupt(name, offset, () => {
-        const { payload, data, end } = readFrame(bytes, offset, salt)
-        const place = { offset, bytes: end - offset }
-        for (const change of payload as unknown[]) onChange(decodeChange(change), place, data)
-        offset = end
+      const offset = end
+      end = decodeOrThrowCorrupt(name, offset, () => {
+        const frame = readFrame(bytes, offset, salt)
+        for (const encoded of frame.payload as unknown[]) {
+          const change = decodeChange(encoded)
+          if (onBlock && change.kind === 'block') onBlock(change.block, frame.data)
+          state.apply(change, number, { offset, bytes: frame.end - offset })
+        }
+        return frame.end
       })
     }
     nextGroup++
   }
-  const isTorn = offset < bytes.length
+  const isTorn = end < bytes.length
   if (nextFirst !== undefined) {
-    if (isTorn || nextGroup !== nextFirst) throw corrupt(name, offset, 'a group is damaged or missing')
-  } else if (isTorn && hasSyncedGroup(bytes, offset + 1, salt)) {
-    throw corrupt(name, offset, 'a group is damaged, and others follow')
+    if (isTorn || nextGroup !== nextFirst) throw new Damage(name, end, 'a group is damaged or missing')
+  } else if (isTorn && hasSyncedGroup(bytes, end + 1, salt)) {
+    throw new Damage(name, end, 'a group is damaged, and others follow')
   }
   const isDurable = !isTorn && (flags & GROUP_CLOSED) !== 0
-  return { number, salt, end: offset, lastGroup, isDurable, nextGroup }
+  const lastGroup = { offset: lastOffset, bytes: bytes.subarray(lastOffset, end) }
+  return { end, lastGroup, isDurable, nextGroup }
 }
 
 /** Whether the group at `offset` is complete. */

@@ -1,9 +1,9 @@
 import type { Collection } from '../../../src/storage/contract.ts'
 import type { Medium } from '../media/medium.ts'
 import { CheckpointWriter } from './checkpoint.ts'
-import { fileName } from './format.ts'
+import { FrameFile, fileName } from './format.ts'
 import type { JournalFile } from './journal.ts'
-import { blocksAt, blocksOf, type FoundBlock, SegmentWriter } from './segment.ts'
+import { blocksAt, blocksOf, type FoundBlock, writeRun } from './segment.ts'
 import type { JournalBlock, Log, Run, Segment, State } from './state.ts'
 import { encodeEntry, type Snapshot, type StoredEntry, type Table, type TablePart } from './table.ts'
 
@@ -38,11 +38,12 @@ export class Roll {
   readonly #documents: readonly (RolledTable<object> & { readonly collection: Collection })[]
   readonly #logs: RolledTable<Log>
   readonly #nextVersion: number
-  /** Those that the checkpoint tells, by number. */
-  readonly #segments: Map<number, Segment>
+  readonly #kept: readonly Segment[]
   /** The numbers of the segments that are merged. */
   readonly #merged: ReadonlySet<number>
-  #segment: SegmentWriter | undefined
+  #segment: FrameFile | undefined
+  /** What is written of the new segment. */
+  #written = { runs: 0, runBytes: 0 }
   checkpointBytes = 0
 
   /**
@@ -69,14 +70,15 @@ export class Roll {
     }))
     this.#logs = begun(state.logs)
     this.#nextVersion = state.nextVersion
-    const merged = segmentsToMerge(state.segments.values())
-    this.#merged = new Set(merged.map(({ number }) => number))
-    const kept = [...state.segments.values()].filter((segment) => !merged.includes(segment))
-    this.#segments = new Map(kept.map((segment) => [segment.number, { ...segment }]))
+    const used = [...state.segments.values()].filter(({ runs }) => runs > 0)
+    this.#merged = new Set(segmentsToMerge(used))
+    this.#kept = used.filter(({ number }) => !this.#merged.has(number))
   }
 
-  /** Resolves once the checkpoint is durable. */
+  /** Resolves once the checkpoint is durable. Can be called again if it rejects. */
   async write(): Promise<void> {
+    this.#segment = undefined
+    this.#written = { runs: 0, runBytes: 0 }
     const checkpoint = await CheckpointWriter.create(this.#medium, this.#next)
     let isFinishing = false
     try {
@@ -84,44 +86,53 @@ export class Roll {
         this.#contents.set(number, await this.#medium.read(fileName('journal', number), 0, end))
       }
       for (const documents of this.#documents) {
-        documents.parts = await checkpoint.writeTable(this.#entries(documents), documents.collection)
+        documents.parts = await checkpoint.writeTable(documents.collection, this.#entries(documents))
       }
-      this.#logs.parts = await checkpoint.writeTable(this.#logEntries())
-      if (this.#segment !== undefined) await this.#finishSegment(this.#segment)
-      const segments = [...this.#segments.values()].filter(({ runs }) => runs > 0)
-      const counters = { segments, nextVersion: this.#nextVersion, nextSegment: this.#state.nextSegment }
+      this.#logs.parts = await checkpoint.writeTable('logs', this.#logEntries())
+      await this.#finishSegment()
       isFinishing = true
-      await checkpoint.finish(counters)
+      const { nextSegment } = this.#state
+      await checkpoint.finish({ segments: this.#segments(), nextVersion: this.#nextVersion, nextSegment })
       this.checkpointBytes = checkpoint.bytes
     } catch (error) {
       await checkpoint.abandon()
-      await this.#segment?.abandon()
       // The checkpoint may have its name if finishing it failed: then its segment stays.
-      if (this.#segment !== undefined && !isFinishing) {
-        await this.#medium.remove(fileName('segment', this.#segment.number)).catch(() => {})
-      }
+      if (!isFinishing) await this.#removeSegment()
       throw error
     }
   }
 
   /** Uses the checkpoint instead of the previous one. The state must not change meanwhile. */
   apply(): void {
-    const { logs } = this.#state
-    for (const { table, snapshot, parts } of [...this.#documents])
-      table.replaceStored(parts, snapshot.changes)
+    const { logs, segments } = this.#state
+    for (const { table, snapshot, parts } of this.#documents) table.replaceStored(parts, snapshot.changes)
     logs.replaceStored(this.#logs.parts, this.#logs.snapshot.changes)
-    this.#state.segments = new Map([...this.#segments].filter(([, { runs }]) => runs > 0))
+    segments.clear()
+    for (const segment of this.#segments()) segments.set(segment.number, segment)
     for (const [id, log] of logs.changed) {
-      const stored = logs.stored(id)
-      if (log === null) {
-        for (const run of stored?.runs ?? []) this.#state.release(run)
-        continue
-      }
       // Nothing is freed during a roll, so the runs are those of the checkpoint.
-      const { runs = [], first = null } = stored ?? {}
-      const blocks = log.blocks.filter(({ journal }) => journal >= this.#next)
-      this.#state.setLog(id, { ...log, runs, first: first ?? log.first, blocks })
+      const runs = logs.stored(id)?.runs ?? []
+      if (log === null) for (const run of runs) this.#state.release(run)
+      else logs.set(id, { ...log, runs, blocks: log.blocks.filter(({ journal }) => journal >= this.#next) })
     }
+  }
+
+  async #finishSegment(): Promise<void> {
+    await this.#segment?.finish()
+  }
+
+  async #removeSegment(): Promise<void> {
+    const segment = this.#segment
+    if (segment === undefined) return
+    await segment.abandon()
+    await this.#medium.remove(fileName('segment', segment.number)).catch(() => {})
+  }
+
+  /** The segments that the checkpoint tells. */
+  #segments(): readonly Segment[] {
+    if (this.#segment === undefined) return this.#kept
+    const { number, bytes } = this.#segment
+    return [...this.#kept, { number, bytes, ...this.#written }]
   }
 
   *#entries<Value extends object>({ table, snapshot }: RolledTable<Value>): Generator<StoredEntry> {
@@ -157,8 +168,7 @@ export class Roll {
       }
     }
     await write(blocks)
-    const isKept = runs[0] !== undefined && runs[0] === log.runs[0]
-    return { ...log, runs, blocks: [], first: isKept ? log.first : (runs[0]?.first ?? null) }
+    return { ...log, runs, blocks: [] }
   }
 
   async #writeRun(
@@ -167,18 +177,10 @@ export class Roll {
     copied: readonly Run[],
     blocks: readonly JournalBlock[],
   ): Promise<Run> {
-    this.#segment ??= await SegmentWriter.create(this.#medium, this.#state.nextSegment++)
-    const { number } = this.#segment
-    const run = await this.#segment.writeRun(id, this.#read(id, log, copied, blocks))
-    const { runs, runBytes } = this.#segments.get(number) ?? { runs: 0, runBytes: 0 }
-    this.#segments.set(number, { number, bytes: 0, runs: runs + 1, runBytes: runBytes + run.bytes })
+    this.#segment ??= await FrameFile.create(this.#medium, 'segment', this.#state.nextSegment++)
+    const run = await writeRun(this.#segment, id, this.#read(id, log, copied, blocks))
+    this.#written = { runs: this.#written.runs + 1, runBytes: this.#written.runBytes + run.bytes }
     return run
-  }
-
-  async #finishSegment(segment: SegmentWriter): Promise<void> {
-    await segment.finish()
-    const { number, bytes } = segment
-    this.#segments.set(number, { ...this.#segments.get(number)!, bytes })
   }
 
   async *#read(
@@ -202,16 +204,16 @@ function begun<Value extends object>(table: Table<Value>): RolledTable<Value> {
 }
 
 /**
- * Returns segments that are worth merging: eight in which about as much is in use. So a block
+ * Returns the numbers of segments that are worth merging: eight in which about as much is in use. So a block
  * is copied about once for every factor of eight by which the data grows, and of the segments that are mostly
  * freed, a bounded number stays.
  */
-function segmentsToMerge(segments: Iterable<Segment>): readonly Segment[] {
+function segmentsToMerge(segments: readonly Segment[]): readonly number[] {
   const tiers = new Map<number, Segment[]>()
   for (const segment of segments) {
     const { bytes, runBytes } = segment
     if (runBytes > SMALL_BYTES_MAX && runBytes > bytes / 2) continue
-    const tier = Math.floor(Math.log(runBytes + 1) / Math.log(MERGED_SEGMENTS))
+    const tier = Math.floor(Math.log(runBytes) / Math.log(MERGED_SEGMENTS))
     const similar = tiers.get(tier) ?? []
     tiers.set(tier, similar)
     similar.push(segment)
@@ -221,7 +223,7 @@ function segmentsToMerge(segments: Iterable<Segment>): readonly Segment[] {
 }
 
 /** Those that are copied at once, at least two. */
-function smallestOf(segments: readonly Segment[]): readonly Segment[] {
+function smallestOf(segments: readonly Segment[]): readonly number[] {
   let bytes = 0
   return segments
     .toSorted((a, b) => a.runBytes - b.runBytes)
@@ -229,4 +231,5 @@ function smallestOf(segments: readonly Segment[]): readonly Segment[] {
       bytes += runBytes
       return index < 2 || bytes <= MERGED_BYTES_MAX
     })
+    .map(({ number }) => number)
 }

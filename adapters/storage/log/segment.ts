@@ -1,17 +1,9 @@
 import { laterOf } from '../../../src/core/retention.ts'
 import { mergeableBlocks, mergedBlock } from '../../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import type { Medium, NewFile, ReadableMedium } from '../media/medium.ts'
+import { Damage, MissingFile, type ReadableMedium } from '../media/medium.ts'
 import { decodeChange, encodeChange } from './changes.ts'
-import {
-  corrupt,
-  decodeOrThrowCorrupt,
-  encodeHeader,
-  FrameWriter,
-  fileName,
-  HEADER_BYTES,
-  readFrame,
-} from './format.ts'
+import { decodeOrThrowCorrupt, Fields, type FrameFile, fileName, type Row, readFrame } from './format.ts'
 import type { Place, Run } from './state.ts'
 
 /**
@@ -28,90 +20,51 @@ export interface FoundBlock extends StoredBlock {
 
 const NO_DATA = new Uint8Array(0)
 
-/** Writes a segment: the runs of logs, in the order of their ids. */
-export class SegmentWriter {
-  readonly number: number
-  readonly #file: NewFile
-  readonly #writer = new FrameWriter()
-  /** The length of the file. */
-  bytes = HEADER_BYTES
-
-  private constructor(number: number, file: NewFile) {
-    this.number = number
-    this.#file = file
-  }
-
-  static async create(medium: Medium, number: number): Promise<SegmentWriter> {
-    const file = await medium.create(fileName('segment', number))
-    await file.write(encodeHeader({ kind: 'segment', number, firstGroup: 0, salt: 0 }))
-    return new SegmentWriter(number, file)
-  }
-
-  /** Writes consecutive blocks of a log, at least one. Small ones are merged. */
-  async writeRun(log: string, found: AsyncIterable<FoundBlock>): Promise<Run> {
-    const offset = this.bytes
-    const places: Place[] = []
-    const written: StoredBlock[] = []
-    let pending: FoundBlock[] = []
-    let pendingBytes = 0
-    const flush = async () => {
-      for (const group of mergedGroups(pending, places.at(-1)?.isContinued)) {
-        const block = mergedBlock(group, () => NO_DATA)
-        const { isContinued } = group.at(-1)!
-        const change = encodeChange({ kind: 'block', log, block, isContinued })
-        const data = group.map((piece) => piece.data)
-        this.#writer.add([change], data)
-        written.push({ ...block, data: NO_DATA })
-      }
-      const { endSeqNum, lastTimestamp, isContinued } = pending.at(-1)!
-      places.push({ offset: this.bytes, bytes: this.#writer.length, endSeqNum, lastTimestamp, isContinued })
-      await this.#write()
-      pending = []
-      pendingBytes = 0
+/** Writes consecutive blocks of a log to a segment, at least one, and an index. Merges small ones. */
+export async function writeRun(file: FrameFile, log: string, found: AsyncIterable<FoundBlock>): Promise<Run> {
+  const offset = file.bytes
+  const places: Place[] = []
+  const written: StoredBlock[] = []
+  let pending: FoundBlock[] = []
+  let pendingBytes = 0
+  const flush = async () => {
+    const start = file.bytes
+    for (const group of mergedGroups(pending, places.at(-1)?.isContinued)) {
+      const block = mergedBlock(group, () => NO_DATA)
+      const { isContinued } = group.at(-1)!
+      const change = encodeChange({ kind: 'block', log, block, isContinued })
+      await file.add(
+        [change],
+        group.map(({ data }) => data),
+      )
+      written.push({ ...block, data: NO_DATA })
     }
-    for await (const block of found) {
-      if (pending.length > 0 && pendingBytes + block.data.length > BLOCK_DATA_BYTES) await flush()
-      pending.push(block)
-      pendingBytes += block.data.length
-    }
-    await flush()
-    const bytes = this.bytes - offset
-    const { endSeqNum, lastTimestamp } = places.at(-1)!
-    const { firstSeqNum, endSeqNum: firstEnd, expiresAt } = written[0]!
-    return {
-      segment: this.number,
-      offset,
-      bytes,
-      indexBytes: places.length > 1 ? await this.#writeIndex(log, places) : 0,
-      endSeqNum,
-      lastTimestamp,
-      isContinued: false,
-      blocks: written.length,
-      meteredBytes: written.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-      first: { firstSeqNum, endSeqNum: firstEnd, expiresAt },
-      lastExpiry: written.map((block) => block.expiresAt).reduce(laterOf),
-    }
+    const { endSeqNum, lastTimestamp, isContinued } = pending.at(-1)!
+    places.push({ offset: start, bytes: file.bytes - start, endSeqNum, lastTimestamp, isContinued })
+    pending = []
+    pendingBytes = 0
   }
-
-  finish(): Promise<void> {
-    return this.#file.finish()
+  for await (const block of found) {
+    if (pending.length > 0 && pendingBytes + block.data.length > BLOCK_DATA_BYTES) await flush()
+    pending.push(block)
+    pendingBytes += block.data.length
   }
-
-  abandon(): Promise<void> {
-    return this.#file.abandon()
-  }
-
-  #writeIndex(log: string, places: readonly Place[]): Promise<number> {
-    this.#writer.add({ log, places: places.map(encodePlace) })
-    return this.#write()
-  }
-
-  async #write(): Promise<number> {
-    const { bytes } = this.#writer
-    this.bytes += bytes.length
-    await this.#file.write(bytes)
-    this.#writer.truncate(0)
-    return bytes.length
+  await flush()
+  const bytes = file.bytes - offset
+  const { endSeqNum, lastTimestamp } = places.at(-1)!
+  const { firstSeqNum, endSeqNum: firstEnd, expiresAt } = written[0]!
+  return {
+    segment: file.number,
+    offset,
+    bytes,
+    indexBytes: places.length > 1 ? await writeIndex(file, log, places) : 0,
+    endSeqNum,
+    lastTimestamp,
+    isContinued: false,
+    blocks: written.length,
+    meteredBytes: written.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    first: { firstSeqNum, endSeqNum: firstEnd, expiresAt },
+    lastExpiry: written.map((block) => block.expiresAt).reduce(laterOf),
   }
 }
 
@@ -121,13 +74,16 @@ function mergedGroups(blocks: readonly FoundBlock[], isContinuation = false): re
   return isSplit ? blocks.map((block) => [block]) : mergeableBlocks(blocks)
 }
 
-function encodePlace({ bytes, endSeqNum, lastTimestamp, isContinued }: Place) {
-  return [bytes, endSeqNum, lastTimestamp, isContinued] as const
-}
+const PLACE = new Fields<Place>('offset', 'bytes', 'endSeqNum', 'lastTimestamp', 'isContinued')
 
 interface Index {
   readonly log: string
-  readonly places: readonly ReturnType<typeof encodePlace>[]
+  readonly places: readonly Row[]
+}
+
+function writeIndex(file: FrameFile, log: string, places: readonly Place[]): Promise<number> {
+  const index: Index = { log, places: places.map((place) => PLACE.encode(place)) }
+  return file.add(index)
 }
 
 /** Reads where the blocks of a run are. */
@@ -138,13 +94,9 @@ export async function readIndex(medium: ReadableMedium, log: string, run: Run): 
   const found = await medium.read(name, end, run.indexBytes)
   return decodeOrThrowCorrupt(name, end, () => {
     const index = readFrame(found, 0).payload as Index
-    let offset = run.offset
-    const places = index.places.map(([bytes, endSeqNum, lastTimestamp, isContinued]): Place => {
-      const place = { offset, bytes, endSeqNum, lastTimestamp, isContinued }
-      offset += bytes
-      return place
-    })
-    if (index.log !== log || offset !== end) throw new RangeError('the index is not that of the run')
+    const places = index.places.map((place) => PLACE.decode(place))
+    const isOfRun = index.log === log && places[0]?.offset === run.offset
+    if (!isOfRun) throw new RangeError('the index is not that of the run')
     return places
   })
 }
@@ -172,7 +124,7 @@ export function blocksAt(
     })
   }
   const isExpected = blocks.at(-1)?.endSeqNum === place.endSeqNum
-  if (!isExpected) throw corrupt(name, place.offset, 'other blocks are expected')
+  if (!isExpected) throw new Damage(name, place.offset, 'other blocks are expected')
   return blocks
 }
 
@@ -196,6 +148,7 @@ export async function* blocksOf(
 /** Throws a `corrupt` failure unless a segment has its length. */
 export function assertLength(number: number, expected: number, actual: number | undefined): void {
   const name = fileName('segment', number)
-  if (actual === undefined) throw corrupt(name, 0, 'the file is missing')
-  if (actual !== expected) throw corrupt(name, Math.min(actual, expected), `${expected} bytes are expected`)
+  if (actual === undefined) throw new MissingFile(name)
+  if (actual !== expected)
+    throw new Damage(name, Math.min(actual, expected), `${expected} bytes are expected`)
 }

@@ -11,21 +11,13 @@ import type { StagedFrame } from './journal.ts'
 import { BLOCK_DATA_BYTES } from './segment.ts'
 import type { State } from './state.ts'
 
-/** What a call writes, and what later calls of its group see of it. */
-export interface Staged {
-  readonly frames: readonly StagedFrame[]
-  /** Heads by log; null: deleted. */
-  readonly heads?: ReadonlyMap<string, Head | null> | undefined
-  /** Versions by document; null: deleted. */
-  readonly versions?: ReadonlyMap<string, number | null> | undefined
-}
-
 /**
  * The state as it will be once the current group is durable: what the calls of the group are checked against,
- * in order. What a call would write has no effect until it is noted.
+ * in order. A call that throws changes nothing.
  */
 export class Stage implements DocumentVersions, LogHeads {
   readonly #state: State
+  /** Null: deleted, also below. */
   readonly #heads = new Map<string, Head | null>()
   readonly #versions = new Map<string, number | null>()
 
@@ -34,11 +26,12 @@ export class Stage implements DocumentVersions, LogHeads {
   }
 
   /** Throws `StorageConflict` if the log does not have the expected head. */
-  append({ logId, expected, head, blocks }: AppendRequest): Staged {
+  append({ logId, expected, head, blocks }: AppendRequest): readonly StagedFrame[] {
     const before = this.headOf(logId)
     assertExpectedHead(logId, before, expected)
     const writeState = writeStateChange(before!.writeState, head.writeState)
-    const frames = blocks.flatMap((block, index) => {
+    this.#heads.set(logId, { ...head, extensions: before!.extensions })
+    return blocks.flatMap((block, index) => {
       const pieces = splitBlock(block, BLOCK_DATA_BYTES)
       return pieces.map((piece, count): StagedFrame => {
         const isContinued = count < pieces.length - 1
@@ -47,30 +40,22 @@ export class Stage implements DocumentVersions, LogHeads {
         return { changes: [isLast ? { ...part, head, writeState } : part], data: piece.data }
       })
     })
-    return { frames, heads: new Map([[logId, { ...head, extensions: before!.extensions }]]) }
   }
 
   /** Throws `StorageConflict` if an expectation does not hold. */
-  commit(requests: readonly SerializedChange[]): Staged {
+  commit(requests: readonly SerializedChange[]): readonly StagedFrame[] {
     const { documents, logs } = planCommit(requests, this, this)
+    for (const { collection, key, content } of documents) {
+      this.#versions.set(nameOf(collection, key), content?.version ?? null)
+    }
+    for (const { logId, head = null } of logs) this.#heads.set(logId, head)
     const changes = [
       ...documents.map(({ collection, key, content = null }) => {
         return { kind: 'document', collection, key, content } as const
       }),
       ...logs.map(({ logId, head = null }) => ({ kind: 'head', log: logId, head }) as const),
     ]
-    return {
-      frames: changes.length === 0 ? [] : [{ changes }],
-      heads: new Map(logs.map(({ logId, head }) => [logId, head ?? null])),
-      versions: new Map(
-        documents.map(({ collection, key, content }) => [nameOf(collection, key), content?.version ?? null]),
-      ),
-    }
-  }
-
-  note({ heads, versions }: Staged): void {
-    for (const [logId, head] of heads ?? []) this.#heads.set(logId, head)
-    for (const [name, version] of versions ?? []) this.#versions.set(name, version)
+    return changes.length === 0 ? [] : [{ changes }]
   }
 
   versionOf(collection: Collection, key: string): number | undefined {

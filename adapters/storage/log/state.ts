@@ -4,15 +4,16 @@ import type { Collection, Head } from '../../../src/storage/contract.ts'
 import { type WriteStateChange, withWriteStateChange } from '../../../src/storage/heads.ts'
 import { lowerBound } from '../../../src/storage/ordered-list.ts'
 import {
+  type BlockChange,
   type Change,
   decodeHead,
-  type EncodedHead,
   encodeHead,
   type FirstBlock,
+  type FreeChange,
   type StoredDocument,
 } from './changes.ts'
-import type { FramePlace } from './journal.ts'
-import { type EntryCodec, entriesOf, Table } from './table.ts'
+import { Fields, type Row } from './format.ts'
+import { dueIn, type EntryCodec, Table } from './table.ts'
 
 /** A log. Its blocks are those of the runs, and then those in journals. Replaced, never modified. */
 export interface Log {
@@ -21,16 +22,20 @@ export interface Log {
   readonly freedBelow: number
   /** Of all blocks that are not freed. */
   readonly meteredBytes: number
-  /** The first block that is not freed. */
-  readonly first: FirstBlock | null
   /** Ascending; not those of which everything is freed. */
   readonly runs: readonly Run[]
   /** Ascending. Later states of the log may share the array, to which their blocks are added. */
   readonly blocks: JournalBlock[]
 }
 
+/** Bytes of a file. */
+export interface Span {
+  readonly offset: number
+  readonly bytes: number
+}
+
 /** Where blocks of a log are that follow each other in a file. */
-export interface Place extends FramePlace {
+export interface Place extends Span {
   /** The number of the journal, if it is in one. */
   readonly journal?: number | undefined
   readonly endSeqNum: number
@@ -44,8 +49,11 @@ export interface Run extends Place {
   readonly segment: number
   /** Length of the index behind the blocks; 0 if there is none. */
   readonly indexBytes: number
+  /** How many blocks it had when it was written. */
   readonly blocks: number
+  /** Of the blocks that are not freed. */
   readonly meteredBytes: number
+  /** The first block that is not freed. */
   readonly first: FirstBlock
   /** The latest of all blocks; null if one never expires. */
   readonly lastExpiry: number | null
@@ -60,22 +68,23 @@ export interface Segment {
   readonly number: number
   readonly bytes: number
   /** The runs that are in use, and their bytes. */
-  runs: number
-  runBytes: number
+  readonly runs: number
+  readonly runBytes: number
+}
+
+/** The first block of a log that is not freed. */
+export function firstOf({ runs, blocks }: Log): FirstBlock | undefined {
+  return runs[0]?.first ?? blocks[0]
 }
 
 /** Everything that the storage knows, as of the last durable group. */
 export class State {
   readonly logs = new Table<Log>(LOG_CODEC)
   readonly #collections = new Map<Collection, Table<StoredDocument>>()
-  segments = new Map<number, Segment>()
+  readonly segments = new Map<number, Segment>()
   /** Versions of documents are never reused. */
   nextVersion = 1
   nextSegment = 1
-  /** Whether a segment has no run any more that is in use. */
-  hasUnusedSegments = false
-  /** A lower bound of when one of the logs is due that were changed since the last checkpoint. */
-  #changedDue = Number.POSITIVE_INFINITY
 
   get collections(): ReadonlyMap<Collection, Table<StoredDocument>> {
     return this.#collections
@@ -98,8 +107,12 @@ export class State {
     return count
   }
 
-  /** Applies a change that is durable. Throws `RangeError` if it does not fit the state. */
-  apply(change: Change, journal: number, place: FramePlace): void {
+  /**
+   * Applies a change that is durable. Throws `RangeError` if it does not fit the state.
+   *
+   * @param span Its frame in this journal.
+   */
+  apply(change: Change, journal: number, span: Span): void {
     if (change.kind === 'document') {
       const { collection, key, content } = change
       this.documents(collection).set(key, content)
@@ -109,88 +122,70 @@ export class State {
     const log = this.logs.get(change.log)
     if (change.kind === 'head') {
       const { head } = change
-      for (const run of head === null ? (log?.runs ?? []) : []) this.release(run)
-      this.setLog(change.log, head && { ...(log ?? newLog()), head })
+      if (head === null) for (const run of log?.runs ?? []) this.release(run)
+      this.logs.set(change.log, head && { ...NEW_LOG, blocks: [], ...log, head })
       return
     }
     if (log === undefined) throw new RangeError('a log is missing')
-    this.setLog(
-      change.log,
-      change.kind === 'block' ? appended(log, change, journal, place) : this.#freed(log, change),
-    )
-  }
-
-  setLog(id: string, log: Log | null): void {
-    this.logs.set(id, log)
-    if (log !== null) this.#changedDue = Math.min(this.#changedDue, LOG_CODEC.dueOf(log))
+    const isBlock = change.kind === 'block'
+    this.logs.set(change.log, isBlock ? appended(log, change, journal, span) : this.#freed(log, change))
   }
 
   /** The logs of which something has to be freed at or before `until`. They may change meanwhile. */
   *dueLogs(until: number): Generator<readonly [id: string, log: Log]> {
-    const { changed } = this.logs
-    if (this.#changedDue <= until) {
-      this.#changedDue = Number.POSITIVE_INFINITY
-      for (const id of [...changed.keys()]) {
-        const log = changed.get(id)
-        if (!log) continue
-        const due = LOG_CODEC.dueOf(log)
-        this.#changedDue = Math.min(this.#changedDue, due)
-        if (due <= until) yield [id, log]
+    const { changed, parts } = this.logs
+    for (const [id, log] of changed) if (log !== null && LOG_CODEC.dueOf(log) <= until) yield [id, log]
+    for (const part of parts) {
+      for (const item of part.due > until ? [] : dueIn(part, until)) {
+        if (!changed.has(item.key)) yield [item.key, this.logs.valueOf(item)]
       }
-    }
-    for (const part of this.logs.parts) {
-      if (part.due > until) continue
-      let next = Number.POSITIVE_INFINITY
-      for (const item of entriesOf(part.entries)) {
-        if (item.due <= until && !changed.has(item.key)) yield [item.key, this.logs.valueOf(item)]
-        if (!changed.has(item.key)) next = Math.min(next, item.due)
-      }
-      part.due = next
     }
   }
 
   /** Counts a run no longer that is freed or whose log is deleted. */
   release(run: Run): void {
     const segment = this.segments.get(run.segment)
-    if (segment === undefined || segment.runs === 0) throw new RangeError('a segment is missing')
-    segment.runs--
-    segment.runBytes -= run.bytes
-    this.hasUnusedSegments ||= segment.runs === 0
+    if (segment === undefined) throw new RangeError('a segment is missing')
+    const [runs, runBytes] = [segment.runs - 1, segment.runBytes - run.bytes]
+    this.segments.set(run.segment, { ...segment, runs, runBytes })
   }
 
-  #freed(log: Log, { below, meteredBytes, first }: Extract<Change, { kind: 'free' }>): Log {
+  #freed(log: Log, { below, meteredBytes, next }: FreeChange): Log {
     if (below <= log.freedBelow || meteredBytes > log.meteredBytes) {
       throw new RangeError('more is freed than there is')
     }
-    for (const run of log.runs) if (run.endSeqNum <= below) this.release(run)
-    const left = lowerBound(log.blocks, ({ endSeqNum }) => endSeqNum > below)
+    const freedRuns = log.runs.filter(({ endSeqNum }) => endSeqNum <= below)
+    for (const run of freedRuns) this.release(run)
+    const runs = log.runs.slice(freedRuns.length)
+    if (next !== null) {
+      const [run] = runs
+      if (run === undefined) throw new RangeError('a run is missing')
+      const inOthers = freedRuns.reduce((sum, freed) => sum + freed.meteredBytes, 0)
+      runs[0] = { ...run, first: next, meteredBytes: run.meteredBytes - (meteredBytes - inOthers) }
+    }
     return {
       ...log,
       freedBelow: below,
       meteredBytes: log.meteredBytes - meteredBytes,
-      // A block may have been added since the first one was looked for.
-      first: first ?? log.blocks[left] ?? null,
-      runs: log.runs.filter(({ endSeqNum }) => endSeqNum > below),
-      blocks: log.blocks.slice(left),
+      runs,
+      blocks: log.blocks.slice(lowerBound(log.blocks, ({ endSeqNum }) => endSeqNum > below)),
     }
   }
 }
 
-function newLog(): Omit<Log, 'head'> {
-  return { freedBelow: 0, meteredBytes: 0, first: null, runs: [], blocks: [] }
-}
+const NEW_LOG: Omit<Log, 'head' | 'blocks'> = { freedBelow: 0, meteredBytes: 0, runs: [] }
 
 function appended(
   log: Log,
-  { block, isContinued, head, writeState: change }: Extract<Change, { kind: 'block' }>,
+  { block, isContinued, head, writeState }: BlockChange,
   journal: number,
-  { offset, bytes }: FramePlace,
+  { offset, bytes }: Span,
 ): Log {
   const before = Math.max(log.blocks.at(-1)?.endSeqNum ?? 0, log.head.tail.seqNum)
   if (block.firstSeqNum !== before) throw new RangeError('a block does not follow the one before it')
   if (head && head.tail.seqNum !== block.endSeqNum) throw new RangeError('a head has another tail')
   const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt } = block
-  const added: JournalBlock = {
+  log.blocks.push({
     firstSeqNum,
     endSeqNum,
     firstTimestamp,
@@ -201,13 +196,11 @@ function appended(
     offset,
     bytes,
     isContinued,
-  }
-  log.blocks.push(added)
+  })
   return {
-    head: head ? headAfter(log.head, head, change) : log.head,
+    head: head ? headAfter(log.head, head, writeState) : log.head,
     freedBelow: log.freedBelow,
     meteredBytes: log.meteredBytes + meteredBytes,
-    first: log.first ?? added,
     runs: log.runs,
     blocks: log.blocks,
   }
@@ -228,78 +221,38 @@ const DOCUMENT_CODEC: EntryCodec<StoredDocument> = {
   dueOf: () => Number.POSITIVE_INFINITY,
 }
 
-type EncodedLog = ReturnType<typeof encodeLog>
-type EncodedRun = ReturnType<typeof encodeRun>
+const FIRST = new Fields<FirstBlock>('firstSeqNum', 'endSeqNum', 'expiresAt')
+const RUN = new Fields<Omit<Run, 'first' | 'isContinued'>>(
+  'segment',
+  'offset',
+  'bytes',
+  'indexBytes',
+  'endSeqNum',
+  'lastTimestamp',
+  'blocks',
+  'meteredBytes',
+  'lastExpiry',
+)
 
 const LOG_CODEC: EntryCodec<Log> = {
-  encode: encodeLog,
-  decode(encoded) {
-    const { head, freedBelow, meteredBytes, first, runs } = encoded as EncodedLog
-    return {
-      head: decodeHead(head as EncodedHead),
-      freedBelow,
-      meteredBytes,
-      first: first && decodeFirst(first),
-      runs: runs.map(decodeRun),
-      blocks: [],
-    }
-  },
-  /** When the first block can be freed; infinite for never. */
-  dueOf({ first, head }) {
-    if (first === null) return Number.POSITIVE_INFINITY
-    const trim = head.trims.find(({ point }) => point >= first.endSeqNum)?.at
-    const expiry = blockExpiresAt(first, head.extensions)
-    return Math.min(trim ?? Number.POSITIVE_INFINITY, expiry ?? Number.POSITIVE_INFINITY)
-  },
-}
-
-function encodeLog({ head, freedBelow, meteredBytes, first, runs }: Log) {
-  return {
-    head: encodeHead(head),
+  encode: ({ head, freedBelow, meteredBytes, runs }) => [
+    encodeHead(head),
     freedBelow,
     meteredBytes,
-    first: first && encodeFirst(first),
-    runs: runs.map(encodeRun),
-  }
-}
-
-function encodeFirst({ firstSeqNum, endSeqNum, expiresAt }: FirstBlock) {
-  return [firstSeqNum, endSeqNum, expiresAt] as const
-}
-
-function decodeFirst([firstSeqNum, endSeqNum, expiresAt]: ReturnType<typeof encodeFirst>): FirstBlock {
-  return { firstSeqNum, endSeqNum, expiresAt }
-}
-
-function encodeRun({ first, ...run }: Run) {
-  return [
-    run.segment,
-    run.offset,
-    run.bytes,
-    run.indexBytes,
-    run.endSeqNum,
-    run.lastTimestamp,
-    run.blocks,
-    run.meteredBytes,
-    run.lastExpiry,
-    encodeFirst(first),
-  ] as const
-}
-
-function decodeRun(encoded: EncodedRun): Run {
-  const [segment, offset, bytes, indexBytes, endSeqNum, lastTimestamp, blocks, meteredBytes] = encoded
-  const [lastExpiry, first] = [encoded[8], decodeFirst(encoded[9])]
-  return {
-    segment,
-    offset,
-    bytes,
-    indexBytes,
-    endSeqNum,
-    lastTimestamp,
-    isContinued: false,
-    blocks,
-    meteredBytes,
-    first,
-    lastExpiry,
-  }
+    runs.map((run) => [...RUN.encode(run), ...FIRST.encode(run.first)]),
+  ],
+  decode(encoded) {
+    const [head, freedBelow, meteredBytes, runs] = encoded as [Row, number, number, readonly Row[]]
+    const run = (row: Row) => ({ ...RUN.decode(row), first: FIRST.decode(row.slice(9)), isContinued: false })
+    return { head: decodeHead(head), freedBelow, meteredBytes, runs: runs.map(run), blocks: [] }
+  },
+  /** When the first block can be freed; infinite for never. */
+  dueOf(log) {
+    const first = firstOf(log)
+    if (first === undefined) return Number.POSITIVE_INFINITY
+    const { trims, extensions } = log.head
+    const trim = trims.find(({ point }) => point >= first.endSeqNum)?.at
+    const expiry = blockExpiresAt(first, extensions)
+    return Math.min(trim ?? Number.POSITIVE_INFINITY, expiry ?? Number.POSITIVE_INFINITY)
+  },
 }

@@ -14,13 +14,14 @@ import type {
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { storageClosed } from '../../../src/storage/errors.ts'
+import { StorageFailure, storageClosed } from '../../../src/storage/errors.ts'
 import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
 import { ChangeNotifier, SessionCalls } from '../../../src/storage/session-calls.ts'
 import type { Medium } from '../media/medium.ts'
 import type { StoredDocument } from './changes.ts'
-import type { CallKind } from './committer.ts'
-import type { Stage, Staged } from './stage.ts'
+import type { StagedFrame } from './journal.ts'
+import type { WriteKind } from './space.ts'
+import type { Stage } from './stage.ts'
 import { type LogStorageOptions, LogStore } from './store.ts'
 
 /** Estimated length of an append or a catalog change in the journal, beside its data and texts. */
@@ -28,64 +29,89 @@ const OVERHEAD_BYTES = 160
 /** Batches with a trim that are larger than this carry other records, and may not use the reserve. */
 const TRIM_BYTES_MAX = 4096
 
-/** Opens the storage on a medium that nothing else may have open. Calls `release` once it is closed. */
-export async function openLogStorage(
-  medium: Medium,
-  options: LogStorageOptions,
-  release: () => Promise<void>,
-): Promise<LogStorage> {
-  const sessions = new Sessions()
-  const store = await LogStore.open(medium, options, (error) => sessions.report(error))
-  return new LogStorage(store, sessions, release)
-}
+/** A larger commit of documents is refused. */
+const COMMIT_BYTES_MAX = 64 * 1_048_576
 
-/** An open storage. Each engine that shares it has a session of its own. */
+/**
+ * An open storage. Each engine that shares it has a session of its own. Sessions are held weakly: the engine
+ * of a reloaded module is never closed, and a storage that stays open must not keep it in memory.
+ */
 export class LogStorage {
   readonly #store: LogStore
-  readonly #sessions: Sessions
   readonly #release: () => Promise<void>
+  /** Oldest first. */
+  #sessions: readonly WeakRef<LogSession>[] = []
+  #elected: WeakRef<LogSession> | undefined
   #closing: Promise<void> | undefined
 
-  constructor(store: LogStore, sessions: Sessions, release: () => Promise<void>) {
+  private constructor(store: LogStore, release: () => Promise<void>) {
     this.#store = store
-    this.#sessions = sessions
     this.#release = release
   }
 
+  /** Opens it on a medium that nothing else may have open. Calls `release` once it is closed. */
+  static async open(
+    medium: Medium,
+    options: LogStorageOptions,
+    release: () => Promise<void>,
+  ): Promise<LogStorage> {
+    const report = (error: unknown) => void storage.sessions.some((session) => session.report(error))
+    const storage = new LogStorage(await LogStore.open(medium, options, report), release)
+    return storage
+  }
+
   /** Returns undefined if the storage is closing, or if nothing more can be written before it is reopened. */
-  open(context: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>): LogSession | undefined {
+  join(context: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>): LogSession | undefined {
     if (this.#closing !== undefined || !this.#store.isUsable) return undefined
-    const leave = (session: LogSession) => this.#leave(session)
-    const session = new LogSession(this.#store, this.#sessions, context, leave)
-    this.#sessions.add(session)
+    const session = new LogSession(this, this.#store, context)
+    const sessions = [...this.sessions, session]
+    this.#sessions = sessions.map((one) => new WeakRef(one))
+    if (sessions.length > 1) for (const one of sessions) one.markShared()
     return session
   }
 
-  /** Makes everything written so far durable, and everything later before it is acknowledged. */
-  requireSync(): Promise<void> {
-    return this.#store.requireSync()
+  /** Those that are open and in memory. */
+  get sessions(): readonly LogSession[] {
+    return this.#sessions.flatMap((session) => session.deref() ?? [])
+  }
+
+  /** Makes everything durable before it is acknowledged from now on. */
+  requireSync(): void {
+    this.#store.journal.requireSync()
   }
 
   /** Waits for the calls in flight. Later calls of all sessions reject. */
   close(): Promise<void> {
-    this.#closing ??= this.#sessions
-      .end()
+    this.#closing ??= Promise.all(this.sessions.map((session) => session.end()))
       .then(() => this.#store.close())
       .finally(this.#release)
     return this.#closing
   }
 
-  async #leave(session: LogSession): Promise<void> {
-    this.#sessions.remove(session)
-    if (this.#sessions.isEmpty) await this.close()
+  async leave(session: LogSession): Promise<void> {
+    this.#sessions = this.#sessions.filter((other) => other.deref() !== session)
+    this.elect()
+    if (this.sessions.length === 0) await this.close()
+  }
+
+  /**
+   * Gives the background work to the newest session: of the engines that reloads leave open, it is the one in
+   * use, and the others hold no timers.
+   */
+  elect(): void {
+    const next = this.sessions.findLast(({ isCandidate }) => isCandidate)
+    const current = this.#elected?.deref()
+    if (next === current) return
+    this.#elected = next && new WeakRef(next)
+    current?.setElected(false)
+    next?.setElected(true)
   }
 }
 
 /** One engine's access to an open storage. */
 export class LogSession implements StorageSession {
+  readonly #storage: LogStorage
   readonly #store: LogStore
-  readonly #sessions: Sessions
-  readonly #leave: (session: LogSession) => Promise<void>
   readonly #notifier: ChangeNotifier
   readonly #calls = new SessionCalls()
   readonly #onBackgroundError: ((error: unknown) => void) | undefined
@@ -94,14 +120,12 @@ export class LogSession implements StorageSession {
   #onElected: ((isElected: boolean) => void) | undefined
 
   constructor(
+    storage: LogStorage,
     store: LogStore,
-    sessions: Sessions,
     { onLogChanged, onBackgroundError }: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>,
-    leave: (session: LogSession) => Promise<void>,
   ) {
+    this.#storage = storage
     this.#store = store
-    this.#sessions = sessions
-    this.#leave = leave
     this.#notifier = new ChangeNotifier(onLogChanged)
     this.#onBackgroundError = onBackgroundError
   }
@@ -120,8 +144,13 @@ export class LogSession implements StorageSession {
     this.#open()
     const requests = serializeChanges(changes)
     const logIds = requests.flatMap((request) => ('logId' in request ? [request.logId] : []))
+    const bytes = bytesOf(requests)
+    if (bytes > COMMIT_BYTES_MAX) {
+      const message = `a commit has ${bytes} bytes; the limit is ${COMMIT_BYTES_MAX}`
+      throw new StorageFailure('io', message, { nothingWritten: true })
+    }
     const kind = requests.some(addsData) ? 'adds' : 'frees'
-    return this.#commit(kind, bytesOf(requests), (stage) => stage.commit(requests), logIds)
+    return this.#commit(kind, bytes, (stage) => stage.commit(requests), logIds)
   }
 
   async head(logId: string): Promise<Head | undefined> {
@@ -154,16 +183,16 @@ export class LogSession implements StorageSession {
   electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
     this.#open()
     this.#onElected = onElected
-    this.#sessions.elect()
+    this.#storage.elect()
     return () => {
       this.#onElected = undefined
-      this.#sessions.elect()
+      this.#storage.elect()
     }
   }
 
   close(): Promise<void> {
     this.#notifier.clear()
-    return this.#calls.close(() => this.#leave(this))
+    return this.#calls.close(() => this.#storage.leave(this))
   }
 
   async check(): Promise<void> {
@@ -210,14 +239,17 @@ export class LogSession implements StorageSession {
 
   /** Writes a call, and tells the other sessions once it is durable. */
   #commit(
-    kind: CallKind,
+    kind: WriteKind,
     bytes: number,
-    stage: (stage: Stage) => Staged,
+    stage: (stage: Stage) => readonly StagedFrame[],
     changed: readonly string[],
   ): Promise<void> {
     const call = this.#open().committer.commit(kind, bytes, stage)
     const notify = () => {
-      for (const logId of changed) this.#sessions.notifyOthers(this, logId)
+      if (this.#isExclusive) return
+      for (const other of this.#storage.sessions) {
+        if (other !== this) for (const logId of changed) other.logChanged(logId)
+      }
     }
     call.then(notify, () => {})
     return this.#calls.run(() => call)
@@ -244,65 +276,4 @@ function bytesOf(requests: readonly SerializedChange[]): number {
     (bytes, request) => bytes + OVERHEAD_BYTES + (request.kind === 'put' ? request.text.length : 0),
     0,
   )
-}
-
-/**
- * The sessions of one storage, oldest first. They are held weakly: the engine of a reloaded module is never
- * closed, and a storage that stays open must not keep it in memory.
- */
-class Sessions {
-  #sessions: WeakRef<LogSession>[] = []
-  #elected: WeakRef<LogSession> | undefined
-
-  get isEmpty(): boolean {
-    return this.#alive().length === 0
-  }
-
-  add(session: LogSession): void {
-    const others = this.#alive()
-    this.#sessions.push(new WeakRef(session))
-    if (others.length > 0) for (const one of [...others, session]) one.markShared()
-  }
-
-  remove(session: LogSession): void {
-    this.#sessions = this.#sessions.filter((other) => other.deref() !== session)
-    this.elect()
-  }
-
-  /** Tells the others that a log was changed by this session. */
-  notifyOthers(session: LogSession, logId: string): void {
-    if (this.#sessions.length === 1) return
-    for (const other of this.#alive()) if (other !== session) other.logChanged(logId)
-  }
-
-  /**
-   * Gives the background work to the newest session: of the engines that reloads leave open, it is the one in
-   * use, and the others hold no timers.
-   */
-  elect(): void {
-    const next = this.#alive().findLast(({ isCandidate }) => isCandidate)
-    const current = this.#elected?.deref()
-    if (next === current) return
-    this.#elected = next && new WeakRef(next)
-    if (current?.isCandidate) current.setElected(false)
-    next?.setElected(true)
-  }
-
-  /** Passes on an error to the first session that receives any. */
-  report(error: unknown): void {
-    this.#alive().some((session) => session.report(error))
-  }
-
-  /** Rejects later calls of all sessions. Resolves when no call is in flight. */
-  async end(): Promise<void> {
-    await Promise.all(this.#alive().map((session) => session.end()))
-  }
-
-  #alive(): LogSession[] {
-    const sessions = this.#sessions.flatMap((session) => session.deref() ?? [])
-    if (sessions.length < this.#sessions.length) {
-      this.#sessions = this.#sessions.filter((session) => session.deref() !== undefined)
-    }
-    return sessions
-  }
 }

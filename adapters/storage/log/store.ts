@@ -2,48 +2,39 @@ import type { Clock } from '../../../src/runtime/clock.ts'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import type { Durability, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { isFullError, lostFile, type Medium, mediumFailure } from '../media/medium.ts'
+import { isFullError, type Medium, mediumFailure } from '../media/medium.ts'
 import { Committer, type Housekeeping } from './committer.ts'
-import { fileName } from './format.ts'
 import type { Journal } from './journal.ts'
 import { LogReader } from './reader.ts'
 import { reclaim } from './reclaim.ts'
 import { type Recovered, recover, removeUnused } from './recovery.ts'
 import { Roll, RollAborted } from './roll.ts'
-import { Space } from './space.ts'
+import { RESERVE_NAME, Space } from './space.ts'
 import type { State } from './state.ts'
 
 /** Journals are rolled when they have so many bytes. */
 const ROLL_BYTES = 64 * 1_048_576
 /** With a large state they are rolled later, so that checkpoints do not multiply what is written. */
 const CHECKPOINT_SHARE = 4
-/** They are also rolled when so many documents and logs were changed, which an opening applies one by one. */
-const CHANGES_MAX = 65_536
-/** With a large state, when there is a change for so many bytes of it. */
-const BYTES_PER_CHANGE = 1024
-/** They are also rolled when they have so many pieces, where an opening reads each by a request. */
-const PIECES_MAX = 1_000
-/** With a large state, when there is a piece for so many bytes of it. */
-const BYTES_PER_PIECE = 65_536
-/** The factor of the roll size up to which appends continue while journals are rolled. */
-const BACKPRESSURE_FACTOR = 3
-/** The factor up to which calls that add data are accepted while rolls fail: an opening reads all of it. */
-const REFUSAL_FACTOR = 4
-/** How often a roll is tried again while calls are refused, in milliseconds. */
-const RETRY_MS = 60_000
-/** What a changed document or log takes in a checkpoint, roughly. */
+/** What a changed document or log counts for: an opening reads so much of a checkpoint in the same time. */
+const CHANGE_LOAD_BYTES = 1024
+/** What it takes in a checkpoint, roughly. */
 const CHANGE_BYTES = 400
+/** The factor of the roll size up to which appends continue while journals are rolled, or cannot be. */
+const BACKPRESSURE_FACTOR = 3
 
 export interface LogStorageOptions {
   readonly durability: Durability
   /** The size at which journals are rolled, in bytes. 64 MiB or a quarter of the state by default. */
   readonly rollBytes?: number | undefined
+  /** What a group counts for in addition, where an opening reads each by a request. 0 by default. */
+  readonly groupBytes?: number | undefined
+  /** The number that new segments have at least. 1 by default. */
+  readonly firstSegment?: number | undefined
   /** The shortest time from one group to the next, in milliseconds. 0 by default. */
   readonly flushMs?: number | undefined
-  /** The space that is reserved for a full disk, in bytes. 4 MiB by default. */
+  /** The space that is reserved for a full disk, in bytes. 0 by default: the medium is never full. */
   readonly reserveBytes?: number | undefined
-  /** Whether the disk is known to be full. */
-  readonly isFull?: boolean | undefined
   readonly clock?: Clock | undefined
 }
 
@@ -53,20 +44,22 @@ export class LogStore implements Housekeeping {
   readonly committer: Committer
   readonly reader: LogReader
   readonly space: Space
+  readonly journal: Journal
   readonly #medium: Medium
-  readonly #journal: Journal
   readonly #options: LogStorageOptions
   readonly #onError: (error: unknown) => void
-  /** Rolls and reclaims exclude each other. */
-  readonly #queue = new SerialQueue()
+  readonly #reclaims = new SerialQueue()
   /** Logs that could not be read. */
   readonly #damaged = new Set<string>()
   #checkpointBytes: number
+  /** Settles with the roll that is running. Never rejects. */
   #rolling: Promise<void> | undefined
-  /** Settles with the roll that is being written: not while it waits for a reclaim, which writes groups. */
-  #rolled: Promise<void> | undefined
-  #removing: Promise<void> | undefined
-  #rollFailure: { readonly error: StorageFailure; readonly at: number; readonly bytes: number } | undefined
+  /** Rolls and reclaims exclude each other. */
+  #isReclaiming = false
+  /** The load at which the next roll is due. A roll that failed is repeated when there is as much again. */
+  #rollAt = 1
+  /** Why the last roll failed. */
+  #rollFailure: StorageFailure | undefined
   /** When the last group was begun. */
   #groupAt = Number.NEGATIVE_INFINITY
   #isClosed = false
@@ -80,14 +73,13 @@ export class LogStore implements Housekeeping {
   ) {
     this.state = state
     this.space = space
+    this.journal = journal
     this.#medium = medium
-    this.#journal = journal
     this.#options = options
     this.#onError = onError
     this.#checkpointBytes = checkpointBytes
     this.committer = new Committer(state, journal, space, this)
     this.reader = new LogReader(medium, state, journal)
-    this.groupWritten()
   }
 
   /** @param onError Receives errors that belong to no call. */
@@ -96,9 +88,14 @@ export class LogStore implements Housekeeping {
     options: LogStorageOptions,
     onError: (error: unknown) => void,
   ): Promise<LogStore> {
+    const { durability, firstSegment = 1, reserveBytes = 0 } = options
     try {
-      const space = new Space(medium, options.isFull, options.reserveBytes)
-      const recovered = await recover(medium, space, options.durability)
+      const files = await medium.list()
+      const isReserved = files.some(({ name, bytes }) => name === RESERVE_NAME && bytes >= reserveBytes)
+      const space = new Space(medium, reserveBytes, isReserved)
+      const recovered = await recover(medium, files, space, durability)
+      const { state } = recovered
+      state.nextSegment = Math.max(state.nextSegment, firstSegment)
       return new LogStore(medium, space, recovered, options, onError)
     } catch (error) {
       await medium.close().catch(() => {})
@@ -110,38 +107,34 @@ export class LogStore implements Housekeeping {
   get isUsable(): boolean {
     try {
       this.#medium.assertInPlace()
-      return !this.#isClosed && this.#journal.failure === undefined
+      return !this.#isClosed && this.journal.failure === undefined
     } catch {
       return false
     }
   }
 
-  /** Makes everything written so far durable, and everything later before it is acknowledged. */
-  requireSync(): Promise<void> {
-    return this.committer.runExclusively(() => this.#journal.requireSync())
-  }
-
   assertWritable(): void {
-    this.#journal.assertWritable()
-    const refusal = this.#refusal()
-    if (refusal !== undefined) throw refusal
+    this.journal.assertWritable()
+    if (this.#rollFailure !== undefined && this.#isOverLimit) throw this.#rollFailure
   }
 
-  async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    const reclaimed = await this.#queue.run(() =>
-      reclaim(this.#medium, this.state, this.committer, limits, this.#damaged),
-    )
-    await this.#makeRoom()
-    return reclaimed
+  reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    return this.#reclaims.run(async () => {
+      while (this.#rolling !== undefined) await this.#rolling
+      this.#isReclaiming = true
+      try {
+        const reclaimed = await reclaim(this.#medium, this.state, this.committer, limits, this.#damaged)
+        await this.space.makeRoom(await this.#removeUnusedSegments())
+        return reclaimed
+      } finally {
+        this.#isReclaiming = false
+        // After a group, a roll may give back what was freed in journals.
+        if (this.space.isFull) await this.committer.commit('frees', 0, () => [])
+      }
+    })
   }
 
-  groupWritten(): void {
-    if (this.#isClosed) return
-    this.#rolling ??= this.#rollIfDue()
-    this.#removing ??= this.#removeIfDue()
-  }
-
-  /** Waits until the next group may be written. */
+  /** Waits until the next group may be formed. */
   async pause(): Promise<void> {
     const { flushMs = 0, clock } = this.#options
     if (flushMs === 0 || clock === undefined) return
@@ -151,169 +144,109 @@ export class LogStore implements Housekeeping {
     this.#groupAt = clock.now()
   }
 
-  get backpressure(): Promise<unknown> | undefined {
-    return this.#journal.bytes > BACKPRESSURE_FACTOR * this.#rollBytes ? this.#rolled : undefined
+  /** If the journals are too long, nothing is added before they are rolled. */
+  async beforeGroup(): Promise<StorageFailure | undefined> {
+    if (!this.#isOverLimit) return undefined
+    if (this.#rolling === undefined && !this.#isReclaiming && !this.space.isFull) await this.#beginRoll()
+    await this.#rolling
+    return this.#isOverLimit ? this.#rollFailure : undefined
   }
 
-  refusal(): StorageFailure | undefined {
-    const refusal = this.#refusal()
-    // The roll may succeed by now.
-    if (refusal !== undefined) this.groupWritten()
-    return refusal
+  async afterGroup(): Promise<void> {
+    const mayRoll = this.#rolling === undefined && !this.#isReclaiming && !this.#isClosed
+    if (mayRoll && (this.space.isFull ? this.#freesSpace() : this.#load >= this.#rollAt)) {
+      await this.#beginRoll()
+    }
   }
 
-  #refusal(): StorageFailure | undefined {
-    const failure = this.#rollFailure
-    if (failure === undefined || !this.#isOverLimit) return undefined
-    const { kind, message } = failure.error
-    const text = `journals have grown to ${this.#journal.bytes} bytes, because they cannot be rolled: ${message}`
-    return new StorageFailure(kind, text, { nothingWritten: true, cause: failure.error })
+  /** Calls must have settled. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#rolling
+    // Without the closing group, the next opening must assume that the last group is not durable.
+    await this.journal.close().catch(() => {})
+    await this.space.idle()
+    await this.#medium.close()
   }
 
   get #rollBytes(): number {
     return this.#options.rollBytes ?? Math.max(ROLL_BYTES, this.#checkpointBytes / CHECKPOINT_SHARE)
   }
 
+  /** What an opening would go through, as a part of what is worth a checkpoint. */
+  get #load(): number {
+    const { bytes, groups } = this.journal
+    const others = this.state.changes * CHANGE_LOAD_BYTES + groups * (this.#options.groupBytes ?? 0)
+    return Math.max(bytes / this.#rollBytes, others / Math.max(ROLL_BYTES, this.#checkpointBytes))
+  }
+
   get #isOverLimit(): boolean {
-    return this.#journal.bytes > REFUSAL_FACTOR * this.#rollBytes
+    return this.journal.bytes > BACKPRESSURE_FACTOR * this.#rollBytes
   }
 
-  #now(): number {
-    return this.#options.clock?.now() ?? 0
-  }
-
-  #isRollDue(): boolean {
-    const { bytes, failure } = this.#journal
-    const changesMax = Math.max(CHANGES_MAX, this.#checkpointBytes / BYTES_PER_CHANGE)
-    const piecesMax = Math.max(PIECES_MAX, this.#checkpointBytes / BYTES_PER_PIECE)
-    const isLong = bytes >= this.#rollBytes || this.state.changes >= changesMax
-    if (failure !== undefined || !(isLong || (this.#medium.pieces ?? 0) >= piecesMax)) return false
-    if (this.#rollFailure === undefined || bytes >= this.#rollFailure.bytes + this.#rollBytes) return true
-    return (
-      this.#isOverLimit &&
-      Math.abs(this.#now() - this.#rollFailure.at) >= (this.#options.clock === undefined ? 0 : RETRY_MS)
-    )
-  }
-
-  /** How much a roll would write, roughly. */
-  #estimate(): number {
+  /** Whether a roll on a full disk would fit into the reserve, and give back more than it takes. */
+  #freesSpace(): boolean {
     let bytes = this.#checkpointBytes + this.state.changes * CHANGE_BYTES
     for (const log of this.state.logs.changed.values()) {
       for (const block of log?.blocks ?? []) bytes += block.bytes
     }
-    return bytes
+    return bytes <= this.space.reserveBytes && bytes <= this.journal.bytes / 2
   }
 
-  #rollIfDue(): Promise<void> | undefined {
-    if (this.space.isFull) {
-      // On a full disk a roll frees space, if what it writes fits into the reserve.
-      if (this.#rollFailure?.bytes === this.#journal.bytes) return undefined
-      const estimate = this.#estimate()
-      if (estimate > this.space.reserveBytes || estimate > this.#journal.bytes / 2) return undefined
-      return this.#inBackground(() => this.space.write('frees', () => this.#roll()))
-    }
-    return this.#isRollDue() ? this.#inBackground(() => this.#roll()) : undefined
-  }
-
-  #inBackground(roll: () => Promise<void>): Promise<void> {
-    return this.#queue
-      .run(roll)
-      .catch((error: unknown) => {
-        if (error instanceof RollAborted) return
-        this.#rollFailure = { error: mediumFailure(error, true), at: this.#now(), bytes: this.#journal.bytes }
-        if (!isFullError(error)) this.#onError(this.#rollFailure.error)
-      })
-      .finally(async () => {
-        this.#rolling = undefined
-        await this.#makeRoom()
-      })
-  }
-
-  async #roll(): Promise<void> {
-    const { rolled } = await this.committer.runExclusively(async () => {
-      await this.#assertComplete()
-      const { number } = await this.#journal.begin()
-      const ended = this.#journal.files.filter((file) => file.number < number)
-      const roll = new Roll(this.#medium, this.state, ended, number, () => this.#isClosed)
-      const rolled = this.#replaceFiles(roll, number)
-      this.#rolled = rolled.catch(() => {})
-      return { rolled }
+  /** Resolves once groups may be written again. They go to the next journal. */
+  #beginRoll(): Promise<void> {
+    return new Promise((proceed) => {
+      this.#rolling = this.#roll(proceed)
+        .catch((error) => this.#rollFailed(error))
+        .finally(() => {
+          this.#rolling = undefined
+          proceed()
+        })
     })
-    try {
-      await rolled
-    } finally {
-      this.#rolled = undefined
-    }
   }
 
-  async #replaceFiles(roll: Roll, next: number): Promise<void> {
-    await roll.write()
+  async #roll(proceed: () => void): Promise<void> {
+    const write = (work: () => Promise<unknown>) =>
+      this.space.isFull ? this.space.write('frees', work) : work()
+    await write(() => this.journal.begin())
+    const { number } = this.journal.files.at(-1)!
+    const ended = this.journal.files.slice(0, -1)
+    const roll = new Roll(this.#medium, this.state, ended, number, () => this.#isClosed)
+    proceed()
+    await write(() => roll.write())
     roll.apply()
     this.#checkpointBytes = roll.checkpointBytes
     this.#rollFailure = undefined
-    this.#journal.drop(next)
-    // What made files unused must be durable before they are removed.
-    await this.#journal.sync()
-    await removeUnused(this.#medium, this.state, next)
-    this.space.filesRemoved()
+    this.#rollAt = 1
+    this.journal.drop(number)
+    await this.#removeUnused()
+    await this.space.makeRoom(true)
   }
 
-  /** Ends all writing if something else removed a file without which the next opening would fail. */
-  async #assertComplete(): Promise<void> {
-    const names = new Set((await this.#medium.list()).map(({ name }) => name))
-    const needed = this.#journal.files.map(({ number }) => fileName('journal', number))
-    for (const { number, runs } of this.state.segments.values()) {
-      if (runs > 0) needed.push(fileName('segment', number))
-    }
-    const lost = needed.find((name) => !names.has(name))
-    if (lost !== undefined) throw this.#journal.fail(lostFile(lost))
+  #rollFailed(error: unknown): void {
+    if (error instanceof RollAborted) return
+    const { kind, message } = mediumFailure(error, true)
+    const text = `journals of ${this.journal.bytes} bytes cannot be rolled: ${message}`
+    this.#rollFailure = new StorageFailure(kind, text, { nothingWritten: true, cause: error })
+    this.#rollAt = this.#load + 1
+    if (!isFullError(error)) this.#onError(this.#rollFailure)
   }
 
-  /** Allocates the reserve again once the disk has room for it. */
-  async #makeRoom(): Promise<void> {
-    if (!this.space.isFull || this.#isClosed) return
-    this.groupWritten()
-    if (this.#rolling === undefined && this.#removing === undefined) await this.space.allocate()
+  /** Resolves to whether there were any. */
+  async #removeUnusedSegments(): Promise<boolean> {
+    const { segments } = this.state
+    const unused = [...segments.values()].filter(({ runs }) => runs === 0)
+    if (unused.length === 0) return false
+    // What made them unused must be durable before.
+    this.journal.requestSync()
+    await this.committer.commit('frees', 0, () => [])
+    for (const { number } of unused) segments.delete(number)
+    await this.#removeUnused()
+    return true
   }
 
-  #removeIfDue(): Promise<void> | undefined {
-    if (this.#rolling !== undefined || !this.state.hasUnusedSegments) return undefined
-    this.state.hasUnusedSegments = false
-    const unused = [...this.state.segments.values()].filter(({ runs }) => runs === 0)
-    return this.#queue
-      .run(async () => {
-        await this.#journal.sync()
-        for (const { number } of unused) {
-          await this.#medium.remove(fileName('segment', number))
-          this.state.segments.delete(number)
-        }
-        this.space.filesRemoved()
-      })
-      .catch((error: unknown) => this.#onError(mediumFailure(error, true)))
-      .finally(async () => {
-        this.#removing = undefined
-        await this.#makeRoom()
-      })
-  }
-
-  /** Calls must have settled. Runs all steps, and then rejects with the first failure. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    const steps = [
-      () => Promise.all([this.#rolling, this.#removing]),
-      // Without the closing group, the next opening must assume that the last group is not durable.
-      () => this.#journal.close().catch(() => {}),
-      () => this.space.idle(),
-      () => this.#medium.close(),
-    ]
-    const failures: unknown[] = []
-    for (const step of steps) {
-      try {
-        await step()
-      } catch (error) {
-        failures.push(error)
-      }
-    }
-    if (failures.length > 0) throw failures[0]
+  async #removeUnused(): Promise<void> {
+    const [first] = this.journal.files
+    if (first !== undefined) await removeUnused(this.#medium, this.state, first.number)
   }
 }

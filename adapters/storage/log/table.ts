@@ -19,14 +19,13 @@ export interface EntryCodec<Value> {
 /** Consecutive entries of a checkpoint, in the order of their keys. */
 export interface TablePart {
   readonly entries: Buffer
-  /** A lower bound of when one of them is due, in milliseconds; infinite for never. */
+  /** A lower bound of when one of them is due, in milliseconds; -Infinity as long as it is not known. */
   due: number
 }
 
 /** An entry as it is stored: a view. */
 export interface StoredEntry {
   readonly key: string
-  readonly due: number
   readonly entry: Buffer
 }
 
@@ -195,25 +194,36 @@ export function* entriesOf(entries: Buffer, offset = 0): Generator<StoredEntry> 
   }
 }
 
+/** The entries that are due at or before `until`. Notes in the part when the first one is. */
+export function* dueIn(part: TablePart, until: number): Generator<StoredEntry> {
+  const { entries } = part
+  let first = Number.POSITIVE_INFINITY
+  for (let start = 0; start < entries.length; start += entries.readUInt32LE(start)) {
+    const due = entries.readDoubleLE(start + 8)
+    if (due <= until) yield entryAt(entries, start)
+    first = Math.min(first, due)
+  }
+  part.due = first
+}
+
 /** An entry: its length, the length of its key (4 bytes each), when it is due (8 bytes), key, and JSON. */
 export function encodeEntry<Value>(codec: EntryCodec<Value>, key: string, value: Value): StoredEntry {
   const json = JSON.stringify(codec.encode(value))
   const keyBytes = Buffer.byteLength(key)
   const entry = Buffer.allocUnsafe(ENTRY_HEADER_BYTES + keyBytes + Buffer.byteLength(json))
-  const due = codec.dueOf(value)
   entry.writeUInt32LE(entry.length)
   entry.writeUInt32LE(keyBytes, 4)
-  entry.writeDoubleLE(due, 8)
+  entry.writeDoubleLE(codec.dueOf(value), 8)
   entry.write(key, ENTRY_HEADER_BYTES)
   entry.write(json, ENTRY_HEADER_BYTES + keyBytes)
-  return { key, due, entry }
+  return { key, entry }
 }
 
 function entryAt(entries: Buffer, start: number): StoredEntry {
   const keyStart = start + ENTRY_HEADER_BYTES
   const key = entries.toString('utf8', keyStart, keyStart + entries.readUInt32LE(start + 4))
   const entry = entries.subarray(start, start + entries.readUInt32LE(start))
-  return { key, due: entries.readDoubleLE(start + 8), entry }
+  return { key, entry }
 }
 
 function compareKey(entries: Buffer, start: number, key: Uint8Array): number {

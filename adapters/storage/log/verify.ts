@@ -4,7 +4,7 @@ import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { decodeSegments, decodeSkeleton } from '../../../src/storage/sealed-block.ts'
-import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
+import { Damage, type Medium, type MediumFile, type ReadableMedium } from '../media/medium.ts'
 import {
   decodeHeader,
   decodeOrThrowCorrupt,
@@ -13,15 +13,13 @@ import {
   HEADER_BYTES,
   parseFileName,
 } from './format.ts'
-import { FoundFiles, isUnused, replay } from './recovery.ts'
+import { isUnused, replay } from './recovery.ts'
 import { blocksOf } from './segment.ts'
-import type { Log, State } from './state.ts'
+import { firstOf, type Log, type Segment, type State } from './state.ts'
 import { entriesOf, type TablePart } from './table.ts'
 
 const SEALED_MARK = 0x07
-/** A damaged directory may have a problem for every stream: so many are kept. */
-const KEPT_MAX = 1000
-
+const UNUSED = { runs: 0, runBytes: 0 }
 /** Damage: something differs from what the storage wrote. */
 export interface VerifyProblem {
   /** File name within the directory. */
@@ -55,7 +53,7 @@ export interface VerifyNote {
  * const report = await verifyDirectory('./data')
  * const { files, bytes, formatVersions, documents, logs, blocks, records } = report
  * console.log(`format ${formatVersions}: ${files} files, ${bytes} bytes, ${records} records`)
- * console.log(documents, logs, blocks, report.problemCount, report.noteCount)
+ * console.log(documents, logs, blocks, report.problems.length, report.notes.length)
  * for (const { file, offset, problem, log, stream } of report.problems) {
  *   console.log(file, offset, problem, stream?.name ?? log)
  * }
@@ -77,14 +75,9 @@ export interface VerifyReport {
   readonly blocks: number
   /** Number of records in these blocks. */
   readonly records: number
-  /** The first 1,000 problems, in the order found. Empty if the directory is sound. */
+  /** In the order found. Empty if the directory is sound. */
   readonly problems: readonly VerifyProblem[]
-  /** Number of all problems. */
-  readonly problemCount: number
-  /** The first 1,000 notes. */
   readonly notes: readonly VerifyNote[]
-  /** Number of all notes. */
-  readonly noteCount: number
 }
 
 /** The progress of a verification. */
@@ -109,34 +102,35 @@ export interface VerifyOptions {
  */
 export async function verifyLog(medium: Medium, options: VerifyOptions = {}): Promise<VerifyReport> {
   const files = (await medium.list()).filter(({ name }) => parseFileName(name) !== undefined)
-  return new Verification(medium, files, options).run()
+  const verification = new Verification(medium, files, options)
+  await verification.run()
+  return {
+    files: files.length,
+    bytes: verification.bytes,
+    formatVersions: files.length === 0 ? [] : [FORMAT_VERSION],
+    ...verification.counts,
+    problems: verification.problems,
+    notes: verification.notes,
+  }
 }
 
-type Counted = 'documents' | 'logs' | 'blocks' | 'records' | 'problemCount' | 'noteCount'
-
 class Verification {
+  readonly counts = { documents: 0, logs: 0, blocks: 0, records: 0 }
+  readonly problems: VerifyProblem[] = []
+  readonly notes: VerifyNote[] = []
+  /** Of all files. */
+  readonly bytes: number
   readonly #medium: ReadableMedium
   readonly #files: readonly MediumFile[]
   readonly #options: VerifyOptions
-  readonly #counts: Record<Counted, number> = {
-    documents: 0,
-    logs: 0,
-    blocks: 0,
-    records: 0,
-    problemCount: 0,
-    noteCount: 0,
-  }
-  readonly #problems: VerifyProblem[] = []
-  readonly #notes: VerifyNote[] = []
   /** The streams of logs. */
   readonly #streams = new Map<string, { readonly basin: string; readonly name: string }>()
-  readonly #bytes: number
   #read = 0
 
   constructor(medium: Medium, files: readonly MediumFile[], options: VerifyOptions) {
     this.#files = files
     this.#options = options
-    this.#bytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
+    this.bytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
     this.#medium = {
       read: (name, position, length) => {
         this.#progress(name, length)
@@ -145,35 +139,19 @@ class Verification {
     }
   }
 
-  async run(): Promise<VerifyReport> {
-    const found = new FoundFiles(this.#files)
-    await this.#guard(fileName('journal', found.first), async () => {
-      const { state, journals } = await replay(this.#medium, found, checkBlock)
-      const torn = found.torn.map((name) => ({ name, offset: 0 }))
-      const { number, end } = journals.at(-1) ?? { number: 0, end: 0 }
-      if (end < (found.bytesOf('journal', number) ?? 0)) {
-        torn.push({ name: fileName('journal', number), offset: end })
-      }
-      for (const { name, offset } of torn)
-        this.#note(name, 'an incomplete write, as after a crash', { offset })
+  async run(): Promise<void> {
+    const newest = this.#files.findLast(({ name }) => !name.startsWith('segment'))
+    const stateFile = newest?.name ?? fileName('journal', 1)
+    await this.#guard(stateFile, async () => {
+      const { state, first, torn } = await replay(this.#medium, this.#files, checkBlock)
+      if (torn !== undefined) this.notes.push({ ...torn, note: 'an incomplete write, as after a crash' })
       for (const { name } of this.#files) {
-        if (isUnused(name, state, found.first)) this.#note(name, 'unused: nothing refers to it')
+        if (isUnused(name, state, first))
+          this.notes.push({ file: name, note: 'unused: nothing refers to it' })
       }
-      const newest = this.#files.findLast(({ name }) => !name.startsWith('segment'))
-      await this.#checkState(state, newest?.name ?? fileName('journal', 1))
+      await this.#checkState(state, stateFile)
     })
-    if (this.#files.length > 0) this.#progress(this.#files.at(-1)!.name, this.#bytes)
-    const { problemCount, noteCount, ...counts } = this.#counts
-    return {
-      files: this.#files.length,
-      bytes: this.#bytes,
-      formatVersions: this.#files.length === 0 ? [] : [FORMAT_VERSION],
-      ...counts,
-      problems: this.#problems,
-      problemCount,
-      notes: this.#notes,
-      noteCount,
-    }
+    if (this.#files.length > 0) this.#progress(this.#files.at(-1)!.name, this.bytes)
   }
 
   /** Reports the damage that `check` meets, which is in this file if the error does not tell. */
@@ -184,42 +162,24 @@ class Verification {
       await check()
     } catch (error) {
       signal?.throwIfAborted()
-      const isDamage = error instanceof RangeError
-      if (!isDamage && !StorageFailure.is(error)) throw error
-      const { message } = error as Error
-      const [, place, offset, problem] = /^(\S+) is damaged at offset (\d+): (.*)$/s.exec(message) ?? []
       const stream = log === undefined ? undefined : this.#streams.get(log)
-      this.#counts.problemCount++
-      if (this.#problems.length >= KEPT_MAX) return
-      this.#problems.push({
-        file: place ?? file,
-        offset: Number(offset ?? 0),
-        problem: problem ?? (isDamage ? message : `cannot be read: ${message}`),
-        ...(log !== undefined && { log }),
-        ...(stream && { stream }),
-      })
+      const owner = { ...(log !== undefined && { log }), ...(stream && { stream }) }
+      this.problems.push({ ...placeOf(error, file), ...owner })
     }
-  }
-
-  #note(file: string, note: string, about: Pick<VerifyNote, 'offset' | 'log'> = {}): void {
-    this.#counts.noteCount++
-    if (this.#notes.length < KEPT_MAX) this.#notes.push({ file, ...about, note })
   }
 
   #progress(file: string, bytes: number): void {
     this.#options.signal?.throwIfAborted()
     // What is read twice counts once.
-    this.#read = Math.min(this.#read + bytes, this.#bytes)
-    this.#options.onProgress?.({ done: this.#read, total: this.#bytes, file })
+    this.#read = Math.min(this.#read + bytes, this.bytes)
+    this.#options.onProgress?.({ done: this.#read, total: this.bytes, file })
   }
 
   async #checkState(state: State, stateFile: string): Promise<void> {
-    /** Runs in use and their bytes, by segment. */
-    const used = new Map<number, { runs: number; bytes: number }>()
     for (const [collection, table] of state.collections) {
       for (const part of table.parts) checkOrder(part)
       for (const [, { text }] of table.values()) {
-        this.#counts.documents++
+        this.counts.documents++
         await this.#guard(stateFile, () => this.#checkDocument(collection, text))
       }
     }
@@ -230,19 +190,23 @@ class Verification {
       if (runs > 0) await this.#guard(name, check)
     }
     for (const part of state.logs.parts) checkOrder(part)
+    /** What is in use, by segment. */
+    const used = new Map<number, Pick<Segment, 'runs' | 'runBytes'>>()
     for (const [id, log] of state.logs.values()) {
-      this.#counts.logs++
-      for (const run of log.runs) {
-        const { runs, bytes } = used.get(run.segment) ?? { runs: 0, bytes: 0 }
-        used.set(run.segment, { runs: runs + 1, bytes: bytes + run.bytes })
+      this.counts.logs++
+      for (const { segment, bytes } of log.runs) {
+        const { runs, runBytes } = used.get(segment) ?? UNUSED
+        used.set(segment, { runs: runs + 1, runBytes: runBytes + bytes })
       }
       await this.#guard(stateFile, () => this.#checkLog(id, log), id)
-      if (!this.#streams.has(id)) this.#note(stateFile, 'no stream refers to this log', { log: id })
+      if (!this.#streams.has(id)) {
+        this.notes.push({ file: stateFile, note: 'no stream refers to this log', log: id })
+      }
     }
     for (const { number, runs, runBytes } of state.segments.values()) {
-      const found = used.get(number) ?? { runs: 0, bytes: 0 }
+      const found = used.get(number) ?? UNUSED
       await this.#guard(stateFile, () => {
-        if (found.runs === runs && found.bytes === runBytes) return
+        if (found.runs === runs && found.runBytes === runBytes) return
         throw new RangeError(`segment ${number} has ${found.runs} runs in use, not ${runs}`)
       })
     }
@@ -259,16 +223,16 @@ class Verification {
   }
 
   /** Throws `RangeError` unless the blocks of a log follow each other up to its head, and are counted. */
-  async #checkLog(id: string, { head, runs, blocks, freedBelow, first, ...log }: Log): Promise<void> {
+  async #checkLog(id: string, log: Log): Promise<void> {
+    const { head, runs, blocks, freedBelow } = log
     let meteredBytes = 0
-    let next: number | undefined
+    let next = firstOf(log)?.firstSeqNum ?? head.tail.seqNum
     const follow = (block: BlockSummary): void => {
-      const expected = next ?? first?.firstSeqNum
-      if (block.firstSeqNum !== expected) throw new RangeError(`records ${expected} are missing`)
+      if (block.firstSeqNum !== next) throw new RangeError(`records ${next} are missing`)
       next = block.endSeqNum
       meteredBytes += block.meteredBytes
-      this.#counts.blocks++
-      this.#counts.records += block.endSeqNum - block.firstSeqNum
+      this.counts.blocks++
+      this.counts.records += block.endSeqNum - block.firstSeqNum
     }
     for (const run of runs) {
       for await (const block of blocksOf(this.#medium, id, run, freedBelow)) {
@@ -280,13 +244,21 @@ class Verification {
     }
     // Their data were checked when the journals were read.
     for (const block of blocks) follow(block)
-    if ((next ?? head.tail.seqNum) !== head.tail.seqNum) {
+    if (next !== head.tail.seqNum) {
       throw new RangeError(`the blocks end at ${next}, and the head is at ${head.tail.seqNum}`)
     }
     if (meteredBytes !== log.meteredBytes) {
       throw new RangeError(`there are ${meteredBytes} metered bytes, not ${log.meteredBytes}`)
     }
   }
+}
+
+/** Where the damage is that an error reports. Other errors are thrown again. */
+function placeOf(error: unknown, file: string): Pick<VerifyProblem, 'file' | 'offset' | 'problem'> {
+  if (error instanceof Damage) return { file: error.file, offset: error.offset, problem: error.problem }
+  if (error instanceof RangeError) return { file, offset: 0, problem: error.message }
+  if (StorageFailure.is(error)) return { file, offset: 0, problem: `cannot be read: ${error.message}` }
+  throw error
 }
 
 /** Throws `RangeError` unless the entries are in order. */

@@ -1,13 +1,10 @@
 import { readlinkSync } from 'node:fs'
-import { open, readdir, readFile, readlink, stat, unlink } from 'node:fs/promises'
+import { open, readdir, readFile, stat, unlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { threadId } from 'node:worker_threads'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { releaseReserve } from './directory.ts'
-import { isFullError } from './medium.ts'
-import { nodeFiles } from './node-files.ts'
 
 /** How often an opening tries again that met another one. */
 const ATTEMPTS_MAX = 5
@@ -15,23 +12,22 @@ const PAUSE_MS = 20
 
 /** A directory that no other process and no other thread has open. */
 export interface DirectoryLock {
-  /** Whether the disk was full. */
-  readonly wasFull: boolean
   release(): Promise<void>
 }
 
 /**
  * The holder of a lock. All of it is in the name of the file, which is empty: so it is created in one step,
- * and on a full disk.
+ * and on a full disk. What the system does not tell is empty.
  */
 interface Owner {
   readonly pid: number
-  /** The start of the thread in clock ticks since boot, because ids are used again. Empty if unknown. */
+  /** The start of the thread in clock ticks since boot, because ids are used again. */
   readonly started: string
-  /** The boot id of the kernel; empty if unknown. */
+  /** The boot id of the kernel. */
   readonly boot: string
   /** The id of the thread in the kernel, or in the process where the system does not tell it. */
   readonly thread: number
+  /** Percent-encoded. */
   readonly host: string
 }
 
@@ -44,17 +40,20 @@ interface Owner {
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const own = await currentOwner()
-  const name = nameOf(own)
+  const name = `lock-${own.pid}.${own.started}.${own.boot}.${own.thread}.${own.host}`
+  const file = join(path, name)
+  const release = () => unlink(file).catch(ignoreMissing)
   for (let attempt = 1; ; attempt++) {
-    await assertUnlocked(path, own)
-    const wasFull = await create(path, name)
+    await assertUnlocked(path)
+    await (await open(file, 'wx', 0o600)).close()
     try {
-      await assertUnlocked(path, own, name)
-      for (const other of await lockNames(path))
+      await assertUnlocked(path, name)
+      for (const other of await lockNames(path)) {
         if (other !== name) await unlink(join(path, other)).catch(ignoreMissing)
-      return { wasFull, release: () => unlink(join(path, name)).catch(ignoreMissing) }
+      }
+      return { release }
     } catch (error) {
-      await unlink(join(path, name)).catch(ignoreMissing)
+      await release()
       // Both may have given up for the other.
       if (attempt >= ATTEMPTS_MAX || !StorageFailure.is(error)) throw error
       await setTimeout(PAUSE_MS * attempt * (0.5 + Math.random()))
@@ -63,12 +62,12 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
 }
 
 /** Rejects with `StorageFailure` of kind `blocked` if another owner may have the directory open. */
-export async function assertUnlocked(path: string, own?: Owner, ownName?: string): Promise<void> {
-  const current = own ?? (await currentOwner())
+export async function assertUnlocked(path: string, ownName?: string): Promise<void> {
+  const own = await currentOwner()
   for (const name of await lockNames(path)) {
     if (name === ownName) continue
     const owner = ownerOf(name)
-    const liveness = owner === undefined ? 'unknown' : await livenessOf(owner, current)
+    const liveness = owner === undefined ? 'unknown' : await livenessOf(owner, own)
     if (liveness !== 'dead') throw await blocked(path, name, owner, liveness)
   }
 }
@@ -82,54 +81,32 @@ async function lockNames(path: string): Promise<string[]> {
   return (await readdir(path)).filter(isLockName)
 }
 
-/** Creates an empty file. Resolves to whether the disk was so full that the reserve was given up. */
-async function create(path: string, name: string): Promise<boolean> {
-  const make = async () => (await open(join(path, name), 'wx', 0o600)).close()
-  try {
-    await make()
-    return false
-  } catch (error) {
-    if (!isFullError(error) || !(await releaseReserve(nodeFiles(path)))) throw error
-    await make()
-    return true
-  }
-}
-
-function nameOf({ pid, started, boot, thread, host }: Owner): string {
-  return `lock-${pid}.${started}.${boot}.${thread}.${encodeURIComponent(host)}`
-}
-
 /** Undefined for a name that is not that of an owner. */
 function ownerOf(name: string): Owner | undefined {
   const match = /^lock-(\d+)\.(\d*)\.([\w-]*)\.(\d+)\.(.*)$/.exec(name)
   if (match === null) return undefined
   const [, pid, started, boot, thread, host] = match as unknown as string[]
-  try {
-    return {
-      pid: Number(pid),
-      started: started!,
-      boot: boot!,
-      thread: Number(thread),
-      host: decodeURIComponent(host!),
-    }
-  } catch {
-    return undefined
-  }
+  return { pid: Number(pid), started: started!, boot: boot!, thread: Number(thread), host: host! }
 }
 
 async function currentOwner(): Promise<Owner> {
   const { pid } = process
-  const thread = kernelThread() ?? threadId
-  const [boot = '', started = ''] = await Promise.all([bootId(), startOf(pid, thread)])
-  return { pid, started, boot, thread, host: hostname() }
+  const thread = kernelThread()
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
+  const started = thread === undefined ? undefined : await startOf(pid, thread)
+  const host = encodeURIComponent(hostname())
+  return { pid, started: started ?? '', boot: boot.trim(), thread: thread ?? threadId, host }
 }
 
-/** The id of this thread on Linux. Synchronous, because other threads do what is asynchronous. */
+/**
+ * The id of this thread on Linux, unless `/proc` is that of another container. Synchronous, because other
+ * threads do what is asynchronous.
+ */
 function kernelThread(): number | undefined {
   try {
-    return Number(basename(readlinkSync('/proc/thread-self')))
-  } catch (error) {
-    ignoreMissing(error as NodeJS.ErrnoException)
+    const [pid, , thread] = readlinkSync('/proc/thread-self').split('/')
+    return Number(pid) === process.pid ? Number(thread) : undefined
+  } catch {
     return undefined
   }
 }
@@ -145,8 +122,9 @@ async function livenessOf(owner: Owner, own: Owner): Promise<Liveness> {
   if (owner.host !== own.host) return 'unknown'
   if (owner.boot !== own.boot) return owner.boot === '' || own.boot === '' ? 'unknown' : 'dead'
   if (!mayExist(owner.pid)) return 'dead'
+  if (owner.started === '' || own.started === '') return owner.pid === own.pid ? 'alive' : 'unknown'
   const started = await startOf(owner.pid, owner.thread)
-  if (started === undefined || owner.started === '') return owner.pid === own.pid ? 'alive' : 'unknown'
+  if (started === undefined) return 'unknown'
   return started === owner.started ? 'alive' : 'dead'
 }
 
@@ -160,38 +138,24 @@ function mayExist(pid: number): boolean {
   }
 }
 
-/** Undefined for a boot id that a container runtime made up: it would tell an earlier boot. */
-async function bootId(): Promise<string | undefined> {
-  const path = '/proc/sys/kernel/random/boot_id'
-  const [boot, file, processes] = await Promise.all([
-    readFile(path, 'utf8').catch(ignoreMissing),
-    stat(path).catch(ignoreMissing),
-    stat('/proc/self').catch(ignoreMissing),
-  ])
-  return file?.dev === processes?.dev ? boot?.trim() : undefined
-}
-
 /** The start of a thread, or that it has ended. Undefined where the system does not tell. */
 async function startOf(pid: number, thread: number): Promise<string | undefined> {
-  // A container may see the `/proc` of another one, with other pids.
-  if ((await readlink('/proc/self').catch(ignoreMissing)) !== String(process.pid)) return undefined
-  const read = (path: string) => readFile(`/proc/${pid}/${path}`, 'utf8').catch(ignoreMissing)
-  if ((await read('stat')) === undefined) return undefined
-  const text = await read(`task/${thread}/stat`)
-  if (text === undefined) return 'ended'
-  // The program name, in parentheses, may contain anything: count the fields after it.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
+  try {
+    const text = await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8')
+    // The program name, in parentheses, may contain anything: count the fields after it.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT' && code !== 'ESRCH') return undefined
+    // The processes of other users may be hidden.
+    const isVisible = await stat(`/proc/${pid}/task`).catch(() => undefined)
+    return isVisible ? 'ended' : undefined
+  }
 }
 
-/** The file does not exist, or the runtime does not permit reading it. */
-const MISSING = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ESRCH', 'ERR_ACCESS_DENIED'])
-/** Errors of Deno without a permission, which have no code. */
-const REFUSED = new Set(['NotCapable', 'PermissionDenied'])
-
-/** A transient error, such as too many open files, must not count as a missing file. */
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (!MISSING.has(error.code ?? '') && !REFUSED.has(error.name)) throw error
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 async function blocked(
@@ -201,16 +165,13 @@ async function blocked(
   liveness: Liveness,
 ): Promise<StorageFailure> {
   const file = join(path, name)
-  const remedy = liveness === 'alive' ? '' : `. If that does not run any more, remove ${file}`
-  if (owner === undefined) return failure(`${path} is locked by an unknown process${remedy}`)
-  const { pid, host } = owner
-  if (liveness === 'alive' && pid === process.pid) {
-    return failure(`${path} is open in another thread of this process (${pid})`)
-  }
   const since = (await stat(file).catch(() => undefined))?.mtime.toISOString()
-  return failure(`${path} is open in process ${pid} on ${host}${since && `, since ${since}`}${remedy}`)
-}
-
-function failure(message: string): StorageFailure {
-  return new StorageFailure('blocked', message, { nothingWritten: true })
+  const holder =
+    owner === undefined
+      ? 'an unknown process'
+      : liveness === 'alive' && owner.pid === process.pid
+        ? `another thread of this process (${owner.pid})`
+        : `process ${owner.pid} on ${owner.host}${since ? `, since ${since}` : ''}`
+  const remedy = liveness === 'alive' ? '' : `. If that does not run any more, remove ${file}`
+  return new StorageFailure('blocked', `${path} is open in ${holder}${remedy}`, { nothingWritten: true })
 }

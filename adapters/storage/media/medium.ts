@@ -8,12 +8,6 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
  * wrote is certainly gone: if not, it may appear at the next opening.
  */
 export interface Medium {
-  /** The number that new segments have at least. 1 by default. */
-  readonly firstSegment?: number | undefined
-
-  /** How many pieces the journals have, where each is read by a request of its own. */
-  readonly pieces?: number | undefined
-
   /** The files and their lengths, without unfinished ones. */
   list(): Promise<readonly MediumFile[]>
 
@@ -25,30 +19,21 @@ export interface Medium {
 
   /**
    * Adds a piece to the end of a journal. At position 0 it creates the journal, which must not exist; that is
-   * durable in any case. The others are durable if `isSynced` is set.
+   * durable in any case. Another one is durable, with all before it, if `isSynced` is set.
    */
   append(name: string, position: number, piece: Uint8Array, isSynced: boolean): Promise<void>
 
-  /** Makes everything durable that was appended to a journal. */
-  sync(name: string): Promise<void>
-
   /**
-   * Continues a journal of an earlier process: removes everything from `end` on, and makes the rest durable,
-   * even if the system has lost the last piece without telling. That one begins at `lastPiece`.
+   * Continues a journal of an earlier process: removes everything behind its last complete piece, and makes
+   * the rest durable, even if the system has lost that piece without telling.
    */
-  resume(name: string, lastPiece: number, end: number): Promise<void>
+  resume(name: string, position: number, lastPiece: Uint8Array): Promise<void>
 
-  /** Begins a whole file, which replaces an existing one once it is finished. */
+  /** Begins a whole file. */
   create(name: string): Promise<NewFile>
 
-  /** Removes a file if it exists. */
+  /** Removes a file. Its space can be used once this resolves. */
   remove(name: string): Promise<void>
-
-  /** Sets space aside, so that `release` makes room. Rejects with `quota` if there is none. */
-  reserve(bytes: number): Promise<void>
-
-  /** Gives up the reserved space. Resolves to whether there was any. */
-  release(): Promise<boolean>
 
   /** Throws if what was appended last is lost, because something else removed or replaced it. */
   assertInPlace(): void
@@ -75,10 +60,25 @@ export interface NewFile {
   abandon(): Promise<void>
 }
 
+/** The failure for a file that is not as it was written. */
+export class Damage extends StorageFailure {
+  readonly file: string
+  /** Bytes from the start of the file. */
+  readonly offset: number
+  readonly problem: string
+
+  constructor(file: string, offset: number, problem: string) {
+    super('corrupt', `${file} is damaged at offset ${offset}: ${problem}`, { nothingWritten: true })
+    this.file = file
+    this.offset = offset
+    this.problem = problem
+  }
+}
+
 /** The failure for a file that does not exist. */
-export class MissingFile extends StorageFailure {
+export class MissingFile extends Damage {
   constructor(name: string) {
-    super('corrupt', `${name} is damaged at offset 0: the file is missing`, { nothingWritten: true })
+    super(name, 0, 'the file is missing')
   }
 }
 

@@ -101,10 +101,6 @@ export class BucketMedium implements Medium {
     return this.#epoch * SEGMENTS_OF_EPOCH
   }
 
-  get pieces(): number {
-    return [...this.#journals.values()].reduce((sum, pieces) => sum + pieces.length, 0)
-  }
-
   async list(): Promise<readonly MediumFile[]> {
     const journals = [...this.#journals].map(([number, pieces]) => {
       const { position, bytes } = pieces.at(-1)!
@@ -132,9 +128,6 @@ export class BucketMedium implements Medium {
     pieces.push({ index, position, bytes: piece.length })
     this.#journals.set(journal, pieces)
   }
-
-  /** What was appended is durable. */
-  async sync(): Promise<void> {}
 
   /** Pieces are stored completely or not at all, so there is nothing to remove. */
   async resume(): Promise<void> {}
@@ -169,12 +162,6 @@ export class BucketMedium implements Medium {
       await this.#bucket.remove(name)
       this.#files.delete(name)
     }
-  }
-
-  async reserve(): Promise<void> {}
-
-  async release(): Promise<boolean> {
-    return false
   }
 
   assertInPlace(): void {

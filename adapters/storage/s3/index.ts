@@ -2,7 +2,7 @@ import { invalid } from '../../../src/model/errors.ts'
 import { assertInteger, assertOptions, type MembersOf, unchecked } from '../../../src/model/validation.ts'
 import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { openLogStorage } from '../log/storage.ts'
+import { LogStorage } from '../log/storage.ts'
 import { BucketMedium } from './bucket-medium.ts'
 import { fromEnvironment, type S3Credentials } from './credentials.ts'
 import { BucketOwner } from './owner.ts'
@@ -73,6 +73,9 @@ export function objectStorage(options: ObjectStorageOptions): Storage {
   }
 }
 
+/** A group is an object: reading it takes as long as reading so much more of another one. */
+const GROUP_BYTES = 65_536
+
 async function openBucket(
   bucket: S3Bucket,
   { takeOver = false, flushMs, cacheBytes = 64 * 1_048_576 }: ObjectStorageOptions,
@@ -86,9 +89,11 @@ async function openBucket(
   })
   try {
     medium = await BucketMedium.open(bucket, new RangeCache(cacheBytes))
-    const options = { durability: 'power-loss', flushMs, clock: context.clock } as const
-    const storage = await openLogStorage(medium, options, () => owner.leave())
-    return storage.open(context)!
+    const { clock } = context
+    const options = { durability: 'power-loss', groupBytes: GROUP_BYTES, flushMs, clock } as const
+    const { firstSegment } = medium
+    const storage = await LogStorage.open(medium, { ...options, firstSegment }, () => owner.leave())
+    return storage.join(context)!
   } catch (error) {
     await owner.leave()
     throw error

@@ -72,7 +72,7 @@ describe.each(['closed', 'crashed'] as const)(
           expect(HeadwaterError.is(outcome.error) && outcome.error.code, String(outcome.error)).toBe(
             'storage',
           )
-          const isReported = 'error' in report || report.value.problemCount > 0
+          const isReported = 'error' in report || report.value.problems.length > 0
           expect(isReported, `verification reports what fails with ${outcome.error}`).toBe(true)
         } else {
           for (const [stream, found] of outcome.value) {

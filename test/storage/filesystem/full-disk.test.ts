@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { checkRead, NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
-import { RESERVE_NAME } from '../../../adapters/storage/media/directory.ts'
+import { RESERVE_NAME } from '../../../adapters/storage/log/space.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -97,7 +97,7 @@ describe('opening a full disk', () => {
     const journal = crashed.names.findLast((name) => name.startsWith('journal'))!
     const file = await crashed.open(journal, 'update')
     const sound = await crashed.size(journal)
-    await file.write(Buffer.from('a torn group'), sound)
+    await file.write(Buffer.from('a torn group'), 0, 12, sound)
     crashed.capacity = crashed.bytes
     const session = await open(crashed)
     expect(crashed.contentOf(journal)).toHaveLength(sound)

@@ -20,16 +20,20 @@ export function hookedFiles(files: Files, hook: Hook): Files {
   return {
     list: () => hooked(() => files.list(), 'list', ''),
     size: (name) => hooked(() => files.size(name), 'size', name),
-    isInPlace: () => files.isInPlace(),
+    idOf: (name) => files.idOf(name),
     async open(name, mode) {
       const file = await hooked(() => files.open(name, mode), 'open', name, mode)
+      let isClosed = false
       return {
-        read: (buffer, position) => hooked(() => file.read(buffer, position), 'read', name, mode),
-        write: (bytes, position) => hooked(() => file.write(bytes, position), 'write', name, mode),
+        read: (...args) => hooked(() => file.read(...args), 'read', name, mode),
+        write: (...args) => hooked(() => file.write(...args), 'write', name, mode),
         truncate: (length) => hooked(() => file.truncate(length), 'truncate', name, mode),
-        isNamed: (named) => file.isNamed(named),
         datasync: () => hooked(() => file.datasync(), 'datasync', name, mode),
-        close: () => hooked(() => file.close(), 'close', name, mode),
+        async close() {
+          if (isClosed) return
+          isClosed = true
+          await hooked(() => file.close(), 'close', name, mode)
+        },
       }
     },
     rename: (from, to) => hooked(() => files.rename(from, to), 'rename', to),

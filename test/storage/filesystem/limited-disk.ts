@@ -1,10 +1,14 @@
 import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const BLOCK_BYTES = 4096
 
-/** A directory on a disk of limited size, for the writes of this process to a position. */
+const handle = await open(process.execPath)
+const HANDLE: FileHandle = Object.getPrototypeOf(handle)
+await handle.close()
+
+/** A directory on a disk of limited size, for the writes of this process. */
 export interface LimitedDisk {
   /** How many bytes of the directory fit. Writes that need more fail with `ENOSPC`, after what fits. */
   capacity: number
@@ -14,45 +18,27 @@ export interface LimitedDisk {
   end(): void
 }
 
-/** Replaces `write` and `writeSync` of `node:fs`: only root could mount a small file system. */
+type Write = (bytes: Uint8Array, offset: number, length: number, position: number) => Promise<unknown>
+
+/** Replaces the `write` of file handles: only root could mount a small file system. */
 export function limitDisk(directory: string): LimitedDisk {
-  const { write, writeSync } = fs
+  const write = HANDLE.write as Write
   const disk: LimitedDisk = {
     capacity: Number.POSITIVE_INFINITY,
     get used() {
       return usedBytes(directory)
     },
     end() {
-      fs.write = write
-      fs.writeSync = writeSync
-      syncBuiltinESMExports()
+      HANDLE.write = write as never
     },
   }
-  type Done = (error: NodeJS.ErrnoException | null, written: number) => void
-  const limited = (fd: number, bytes: Uint8Array, start: number, length: number, at: number, done: Done) => {
-    const fitting = fittingBytes(fd, length, at)
-    if (fitting > 0) write(fd, bytes, start, fitting, at, done)
-    else setImmediate(done, noSpace(), 0)
-  }
-  const limitedSync = (fd: number, bytes: Uint8Array, start: number, length: number, at?: number) => {
-    // Without a position: output of this process.
-    if (at === undefined) return writeSync(fd, bytes, start, length)
-    const fitting = fittingBytes(fd, length, at)
-    if (fitting === 0) throw noSpace()
-    return writeSync(fd, bytes, start, fitting, at)
-  }
-  function fittingBytes(fd: number, length: number, at: number): number {
-    const room = blocksOf(fs.fstatSync(fd).size) + Math.max(0, disk.capacity - disk.used)
-    return Math.min(length, Math.max(0, room - at))
-  }
-  fs.write = limited as unknown as typeof write
-  fs.writeSync = limitedSync as unknown as typeof writeSync
-  syncBuiltinESMExports()
+  HANDLE.write = async function (this: FileHandle, bytes, offset, length, position) {
+    const room = blocksOf(fs.fstatSync(this.fd).size) + Math.max(0, disk.capacity - disk.used)
+    const fitting = Math.min(length, Math.max(0, room - position))
+    if (fitting > 0) return write.call(this, bytes, offset, fitting, position)
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  } satisfies Write as never
   return disk
-}
-
-function noSpace(): NodeJS.ErrnoException {
-  return Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
 }
 
 function usedBytes(directory: string): number {

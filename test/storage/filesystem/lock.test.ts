@@ -101,8 +101,8 @@ test.runIf(onLinux).each<[string, 'taken over' | 'kept', Partial<OwnerFields>]>(
 
 test('an error about an owner that may have ended names the file to remove', async () => {
   const directory = await temporaryDirectory()
-  const name = await leftLock(directory, { host: 'else where' })
-  await expect(open(directory)).rejects.toThrow('on else where, since ')
+  const name = await leftLock(directory, { host: 'else%20where' })
+  await expect(open(directory)).rejects.toThrow('on else%20where, since ')
   const advice = `If that does not run any more, remove ${join(directory, name)}`
   await expect(open(directory)).rejects.toThrow(advice)
   await rename(join(directory, name), join(directory, 'lock-without-an-owner'))
@@ -157,8 +157,8 @@ async function leftLock(directory: string, fields: Partial<OwnerFields>): Promis
   const [own] = await locks(directory)
   await lock.release()
   const [pid, started, boot, thread, ...hosts] = own!.slice('lock-'.length).split('.')
-  const owner = { pid, started, boot, host: decodeURIComponent(hosts.join('.')), ...fields }
-  const name = `lock-${owner.pid}.${owner.started}.${owner.boot}.${thread}.${encodeURIComponent(owner.host)}`
+  const owner = { pid, started, boot, host: hosts.join('.'), ...fields }
+  const name = `lock-${owner.pid}.${owner.started}.${owner.boot}.${thread}.${owner.host}`
   await writeFile(join(directory, name), '')
   return name
 }

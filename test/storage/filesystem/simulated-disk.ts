@@ -28,7 +28,10 @@ type Operation =
   | { readonly kind: 'names'; readonly changes: readonly NameChange[] }
   | { readonly kind: 'sync-names' }
 
+let inodes = 0
+
 class Inode {
+  readonly id = String(inodes++)
   /** Its content when the disk was created. */
   readonly initial: Buffer
   content: Buffer
@@ -73,7 +76,6 @@ export class SimulatedDisk implements Files {
   readonly #initial: ReadonlyMap<string, Inode>
   readonly #names: Map<string, Inode>
   readonly #prng: Prng
-  #reads = 0
 
   constructor(
     prng: Prng,
@@ -165,14 +167,15 @@ export class SimulatedDisk implements Files {
     return inode.content.length
   }
 
-  isInPlace(): boolean {
-    return true
+  idOf(name: string): string | undefined {
+    return name === '.' ? 'the directory' : this.#names.get(name)?.id
   }
 
   async open(name: string, mode: OpenMode): Promise<File> {
     this.#mayFail('open')
     let inode = this.#names.get(name)
     if (mode === 'create') {
+      if (inode !== undefined) throw Object.assign(new Error(`${name} exists`), { code: 'EEXIST' })
       inode = new Inode(Buffer.alloc(0))
       this.#rename([[name, inode]])
     }
@@ -218,15 +221,13 @@ export class SimulatedDisk implements Files {
       inode.content = applied(inode.content, change)
     }
     return {
-      read: (buffer, position) => {
+      read: async (buffer, offset, length, position) => {
         const { content } = inode
-        const filled =
-          position < content.length ? content.copy(buffer, 0, position, position + buffer.length) : 0
-        // Every other read completes at once, as if the system had the bytes in memory.
-        return this.#reads++ % 2 === 0 ? filled : Promise.resolve(filled)
+        const start = Math.min(position, content.length)
+        return { bytesRead: content.copy(buffer, offset, start, start + length) }
       },
-      write: async (bytes, position) => {
-        const copy = Uint8Array.from(bytes)
+      write: async (bytes, offset, length, position) => {
+        const copy = Uint8Array.from(bytes.subarray(offset, offset + length))
         try {
           this.#mayFail('write')
         } catch (error) {
@@ -241,8 +242,8 @@ export class SimulatedDisk implements Files {
           throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
         }
         change({ position, bytes: copy })
+        return { bytesWritten: length }
       },
-      isNamed: (name) => this.#names.get(name) === inode,
       truncate: async (length) => {
         this.#mayFail('write')
         change({ length })
@@ -348,17 +349,16 @@ export class KilledProcess implements Files {
     return this.#do(() => this.#disk.size(name))
   }
 
-  isInPlace(): boolean {
-    return true
+  idOf(name: string): string | undefined {
+    return this.#disk.idOf(name)
   }
 
   async open(name: string, mode: OpenMode): Promise<File> {
     const file = await this.#do(() => this.#disk.open(name, mode))
     return {
-      read: (buffer, position) => this.#do(() => file.read(buffer, position)),
-      write: (bytes, position) => this.#do(() => file.write(bytes, position)),
+      read: (...args) => this.#do(() => file.read(...args)),
+      write: (...args) => this.#do(() => file.write(...args)),
       truncate: (length) => this.#do(() => file.truncate(length)),
-      isNamed: (named) => file.isNamed(named),
       datasync: () => this.#do(() => file.datasync()),
       close: () => this.#do(() => file.close()),
     }

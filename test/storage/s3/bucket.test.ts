@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openLogStorage } from '../../../adapters/storage/log/storage.ts'
+import { LogStorage } from '../../../adapters/storage/log/storage.ts'
 import { BucketMedium } from '../../../adapters/storage/s3/bucket-medium.ts'
 import { RangeCache } from '../../../adapters/storage/s3/range-cache.ts'
 import { S3Bucket } from '../../../adapters/storage/s3/s3-bucket.ts'
@@ -158,8 +158,14 @@ function rolling(s3: FakeS3): Storage {
         fetch: s3.fetch,
       }
       const medium = await BucketMedium.open(new S3Bucket(location), new RangeCache(1_000_000))
-      const options = { durability: 'power-loss', rollBytes: 2_000, clock: systemClock } as const
-      return (await openLogStorage(medium, options, async () => {})).open(context)!
+      const { firstSegment } = medium
+      const options = {
+        durability: 'power-loss',
+        rollBytes: 2_000,
+        firstSegment,
+        clock: systemClock,
+      } as const
+      return (await LogStorage.open(medium, options, async () => {})).join(context)!
     },
   }
 }

@@ -5,8 +5,8 @@ const [directory] = process.argv.slice(2)
 
 /** Verifies the directory, and reports the outcome. */
 try {
-  const { files, problemCount } = await verifyDirectory(directory!)
-  writeSync(1, `${files} files, ${problemCount} problems\n`)
+  const { files, problems } = await verifyDirectory(directory!)
+  writeSync(1, `${files} files, ${problems.length} problems\n`)
 } catch (error) {
   writeSync(1, `${(error as { kind?: string }).kind}: ${(error as Error).message}\n`)
 }
