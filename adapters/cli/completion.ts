@@ -1,48 +1,32 @@
 import tab from '@bomb.sh/tab/commander'
-import { Argument, type CommandUnknownOpts } from '@commander-js/extra-typings'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import type { CliContext } from './context.ts'
 import { helpText } from './options.ts'
 
 /**
- * Scripts that complete a command line by what `headwater complete -- WORDS...` prints: a candidate with its
- * description on each line, then a line that begins with a colon. Unlike those of the library, they evaluate
- * nothing that the user has typed, and complete files where there is no candidate.
+ * Completes a command line by what `headwater complete -- WORDS...` prints: a candidate with its description
+ * on each line, then a line that begins with a colon. Unlike the scripts of the library, it evaluates nothing
+ * that the user has typed, and completes files where there is no candidate.
  */
-const SCRIPTS = {
-  bash: `_headwater() {
+const SCRIPT = `_headwater() {
   local IFS=$'\\n'
   COMPREPLY=($(headwater complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null | grep -v '^:' | cut -f 1))
 }
-complete -o default -F _headwater headwater`,
-  zsh: `#compdef headwater
-_headwater() {
-  local -a items
-  items=("\${(@f)$(headwater complete -- "\${(@)words[2,CURRENT]}" 2> /dev/null | grep -v '^:' | tr '\\t' ':')}")
-  if [[ -n "$items" ]]; then _describe headwater items; else _files; fi
-}
-if [ "$funcstack[1]" = _headwater ]; then _headwater "$@"; else compdef _headwater headwater; fi`,
-  fish: `function __headwater_complete
-    headwater complete -- (commandline -opc)[2..-1] (commandline -ct) 2> /dev/null | string match -v ':*'
-end
-complete -c headwater -a '(__headwater_complete)'`,
-}
+complete -o default -F _headwater headwater`
 
 const NOTES = [
-  'bash: headwater completion bash > /etc/bash_completion.d/headwater',
-  `zsh:  headwater completion zsh > "\${fpath[1]}/_headwater"`,
-  'fish: headwater completion fish > ~/.config/fish/completions/headwater.fish',
+  'bash: headwater completion > /etc/bash_completion.d/headwater',
+  'zsh:  autoload -U bashcompinit && bashcompinit && source <(headwater completion)',
 ]
 
 /** Adds `completion`, which prints a script, and the hidden `complete`, which that script calls. */
 export function addCompletion(program: CommandUnknownOpts, { print }: CliContext): void {
   tab(program as unknown as Parameters<typeof tab>[0], { completionCommandName: 'completion' })
   const completion = program.commands.find((command) => command.name() === 'completion')!
-  const shells = Object.keys(SCRIPTS)
-  // The library knows powershell, too.
-  const argument = new Argument('<SHELL>', 'Shell that reads the script').choices(shells)
-  Object.assign(completion, { registeredArguments: [argument] })
+  // The library knows other shells, too, whose scripts are its own.
+  Object.assign(completion, { registeredArguments: [] })
   completion
-    .description('Print a script that completes commands and options in a shell')
+    .description('Print a script that completes commands and options in bash and zsh')
     .addHelpText('after', helpText({ notes: NOTES }))
-    .action((...[shell]) => print(SCRIPTS[shell as keyof typeof SCRIPTS]))
+    .action(() => print(SCRIPT))
 }

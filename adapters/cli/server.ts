@@ -40,13 +40,13 @@ export class Server {
   }
 
   /** Sends a request for which the client has no method. Resolves to the JSON of the reply. */
-  async request(path: string, signal: AbortSignal, body?: object): Promise<unknown> {
+  async request(path: string, signal: AbortSignal, body?: string): Promise<unknown> {
     const isSafe = body === undefined
     const headers = {
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
       'content-type': 'application/json',
     }
-    const content = isSafe ? {} : { method: 'POST', body: JSON.stringify(body) }
+    const content = isSafe ? {} : { method: 'POST', body }
     try {
       // A redirect could send the token to another host.
       const request = new Request(`${this.#url}/v1${path}`, {

@@ -141,6 +141,11 @@ export type ResourceName = StreamName | { readonly basin: string; readonly strea
 
 const BASIN_VARIABLE = 'HEADWATER_BASIN'
 
+/** Parses the name of a basin. */
+export function basinName(text: string): string {
+  return basinNameProblem(text) === undefined ? text : fail('It must be the name of a basin')
+}
+
 /** Returns a parser of `BASIN/STREAM`. */
 export function streamName(context: Pick<CliContext, 'env'>): (text: string) => StreamName {
   return (text) => {

@@ -162,7 +162,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
   it('completes commands and options in bash', async () => {
     const complete = async (...words: string[]) => {
       const quoted = words.map((word) => `'${word}'`).join(' ')
-      const script = `eval "$(headwater completion bash)"
+      const script = `eval "$(headwater completion)"
         COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}
         _headwater; echo "\${COMPREPLY[@]}"`
       return (await shell(script)).stdout.trim().split(' ')

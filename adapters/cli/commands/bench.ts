@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
+import type { Headwater, Stream } from '../../../src/index.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import type { CliContext } from '../context.ts'
-import { delay } from '../context.ts'
-import { expectedFailure } from '../creation.ts'
-import { CliError, printable } from '../errors.ts'
+import { type CliContext, delay } from '../context.ts'
+import { printable } from '../errors.ts'
 import { durationOrZero, targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
 import { type Connected, withHeadwater } from '../target.ts'
-import { duration, integer, nameText, resourceName, streamOf } from '../values.ts'
+import { basinName, duration, integer, nameText, streamOf } from '../values.ts'
 import { untilDeleted } from './resources.ts'
 
 const MIB = 1024 * 1024
@@ -25,11 +23,11 @@ export const benchCommand = (context: CliContext) =>
     notes: [
       'Appends to a new stream and follows it, then reads it again from its start. Several appends are in',
       'flight at a time. Ack latency is the time until an append is acknowledged, E2E latency that until the',
-      'follower has its records. Removes the stream afterwards, and the basin if it created it, also after a',
-      'failure and after Ctrl+C. --storage memory measures the engine alone.',
+      'follower has its records. Removes the stream afterwards, and a new basin, also after a failure and',
+      'after Ctrl+C. --storage memory measures the engine alone.',
     ],
   })
-    .argument('[BASIN]', 'BASIN of the stream. Default: a new one', resourceName(context))
+    .argument('[BASIN]', 'Basin of the stream. Default: a new one', basinName)
     .option(
       '--size <N>',
       'Bytes of each record',
@@ -44,30 +42,23 @@ export const benchCommand = (context: CliContext) =>
       integer(1),
     )
     .option('--catchup-delay <DURATION>', 'How long to wait before all is read again', durationOrZero, 0)
-    .action(async (given, options) => {
+    .action((given, options) => {
       const random = randomBytes(6).toString('hex')
-      const { basin: basinName, stream: wrong } = given ?? { basin: `headwater-bench-${random}` }
-      if (wrong !== undefined) throw new CliError(2, 'BASIN must not name a stream; `bench` creates its own')
-      const name = { basin: basinName, stream: `bench/${random}` }
+      const name = { basin: given ?? `headwater-bench-${random}`, stream: `bench/${random}` }
       const largest = Math.max(1, Math.floor(BATCH_METERED_BYTES_MAX / (options.size + RECORD_METERED_BYTES)))
       const load = { duration: 5_000, ...options, batch: Math.min(options.batch, largest) }
       const measured = async (hw: Headwater, { server, signal }: Connected) => {
-        const basin = hw.basin(basinName)
-        const stream = streamOf(hw, name)
-        // A caller who may not create basins may measure in one that exists.
-        const expected = ['resource_already_exists', 'permission_denied']
-        const isNew = (await expectedFailure(hw.createBasin(basinName), expected)) === undefined
+        const basin = hw.basin(name.basin, { autoCreate: false })
+        if (given === undefined) await hw.createBasin(name.basin)
         try {
-          signal.throwIfAborted()
           await basin.createStream(name.stream)
-          await measure(stream, load, signal, context)
+          await measure(streamOf(hw, name), load, signal, context)
         } finally {
-          // The first error is the one to reject with.
-          await (isNew ? basin : stream).delete().catch((error: unknown) => {
-            if (!HeadwaterError.is(error) || error.code === 'stream_not_found') return
+          const made = given === undefined ? basin : basin.stream(name.stream)
+          await made.delete().catch((error: Error) => {
             context.printError(`Not removed: ${nameText(name)}: ${printable(error.message)}`)
           })
-          if (isNew && server === undefined) await untilDeleted(hw, basinName, context)
+          if (given === undefined && server === undefined) await untilDeleted(hw, name.basin, context)
         }
       }
       // Requests outlive Ctrl+C: what was created has to be removed.
@@ -82,83 +73,61 @@ interface Load {
   readonly catchupDelay: number
 }
 
-/** Appends are pipelined, at most this many at a time. */
-const IN_FLIGHT_MAX = 8
-
 /** Measures, and prints what the command line of the protocol prints. */
 async function measure(stream: Stream, load: Load, signal: AbortSignal, context: CliContext): Promise<void> {
   const { now, clock, print } = context
+  const { size, batch, duration, targetMibps = Number.POSITIVE_INFINITY } = load
   const startedAt = now()
-  /** When each append was sent. All have the same number of records. */
+  /** When each append was sent. */
   const sentAt: number[] = []
   const ackMs: number[] = []
   const e2eMs: number[] = []
-  /** How many records were written; infinity until all are. */
+  /** How many records are written; known when the last append is sent. */
   let total = Number.POSITIVE_INFINITY
-  let followed = 0
-  const following = new AbortController()
 
   const report = (label: string, from: number, records: number) => {
     const seconds = (now() - from) / 1000
-    const bytes = records * load.size
-    const rates = `${(bytes / MIB / seconds).toFixed(2)} MiB/s, ${(records / seconds).toFixed(0)} records/s`
-    print(`${label}: ${rates} (${bytes} bytes, ${records} records in ${seconds.toFixed(2)}s)`)
+    const rates = `${((records * size) / MIB / seconds).toFixed(2)} MiB/s, ${(records / seconds).toFixed(0)} records/s`
+    print(`${label}: ${rates} (${records * size} bytes, ${records} records in ${seconds.toFixed(2)}s)`)
   }
 
   const write = async () => {
-    const records = Array.from({ length: load.batch }, () => randomBytes(load.size))
-    const bytesPerMs = ((load.targetMibps ?? Number.POSITIVE_INFINITY) * MIB) / 1000
+    const records = Array.from({ length: batch }, () => randomBytes(size))
     const session = await stream.appendSession({ signal })
-    const pending = new Set<Promise<void>>()
-    while (now() - startedAt < load.duration) {
-      const early = (sentAt.length * load.batch * load.size) / bytesPerMs - (now() - startedAt)
+    const bytesPerMs = (targetMibps * MIB) / 1000
+    while (total === Number.POSITIVE_INFINITY) {
+      const early = (sentAt.length * batch * size) / bytesPerMs - (now() - startedAt)
       if (early > 0) await delay(early, clock, signal)
       signal.throwIfAborted()
       const at = now()
       sentAt.push(at)
-      const acked = (await session.submit(records)).ack().then(() => {
-        ackMs.push(now() - at)
-        pending.delete(acked)
-      })
-      pending.add(acked)
-      // Closing the session reports the failure.
-      acked.catch(() => {})
-      if (pending.size >= IN_FLIGHT_MAX) await Promise.race(pending)
+      if (at - startedAt >= duration) total = sentAt.length * batch
+      // Waits while many appends are in flight. Closing the session reports a failure.
+      const ticket = await session.submit(records)
+      ticket.ack().then(
+        () => ackMs.push(now() - at),
+        () => {},
+      )
     }
     await session.close()
-    report('Write', startedAt, sentAt.length * load.batch)
+    report('Write', startedAt, total)
   }
 
-  const follow = async () => {
-    const options = { as: 'bytes', signal: AbortSignal.any([signal, following.signal]) } as const
-    try {
-      for await (const { records } of stream.follow({ seqNum: 0 }, options).batches()) {
-        const first = Math.floor(followed / load.batch)
-        followed += records.length
-        for (let i = first; (i + 1) * load.batch <= followed; i++) e2eMs.push(now() - sentAt[i]!)
-        if (followed >= total) break
+  const read = async (label: string, from: number, latencies: number[]) => {
+    let count = 0
+    for await (const { records } of stream.follow({ seqNum: 0 }, { as: 'bytes', signal }).batches()) {
+      for (let i = Math.floor(count / batch); (i + 1) * batch <= count + records.length; i++) {
+        latencies.push(now() - sentAt[i]!)
       }
-    } catch (error) {
-      if (!following.signal.aborted) throw error
+      count += records.length
+      if (count >= total) break
     }
+    report(label, from, count)
   }
 
-  const follower = follow()
-  // Reported when it is awaited.
-  follower.catch(() => {})
-  await write().finally(() => {
-    total = sentAt.length * load.batch
-    if (followed >= total) following.abort()
-  })
-  await follower
-  report('Read', startedAt, followed)
+  await Promise.all([write(), read('Read', startedAt, e2eMs)])
   await delay(load.catchupDelay, clock, signal)
-  const catchupAt = now()
-  let caughtUp = 0
-  for await (const { records } of stream.read({ seqNum: 0 }, { as: 'bytes', signal }).batches()) {
-    caughtUp += records.length
-  }
-  report('Catchup', catchupAt, caughtUp)
+  await read('Catchup', now(), [])
   const headings = ['', 'min', 'median', 'p90', 'p99', 'max']
   printTable([headings, ['Ack latency', ...quantiles(ackMs)], ['E2E latency', ...quantiles(e2eMs)]], context)
 }

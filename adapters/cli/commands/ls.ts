@@ -186,24 +186,13 @@ function lastValue(metrics: readonly Metric[] | undefined): number | undefined {
   return gauge?.kind === 'gauge' ? gauge.values.at(-1)?.[1] : undefined
 }
 
-const RATE_SECONDS = 60
-
-/** The records per second in the last minute, by their timestamps; undefined if it is not known. */
-async function appendRate(stream: Stream, tail: number, now: number): Promise<number | undefined> {
-  const query = { timestamp: Math.max(0, now - RATE_SECONDS * 1000), count: 1, clamp: true }
-  const recent = await ifKnown(stream.readBatch(query, { as: 'bytes' }))
-  // A record may have been appended between both requests.
-  return recent && Math.max(0, tail - (recent.records[0]?.seqNum ?? tail)) / RATE_SECONDS
-}
-
 export const infoCommand = (context: CliContext) =>
   targetCommand('info', {
     description: 'Print the records, size, retention and last write of a stream',
     examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
     notes: [
-      'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by',
-      'the timestamps of the records. What the server does not know or the token does not permit is left out,',
-      'and so is what needs the key of an encrypted stream.',
+      'Bytes are metered bytes: bodies, headers and 8 bytes a record. What the server does not know or the token',
+      'does not permit is left out, and so is what needs the key of an encrypted stream.',
     ],
   })
     .argument('<STREAM>', 'BASIN/STREAM', streamName(context))
@@ -212,13 +201,11 @@ export const infoCommand = (context: CliContext) =>
       withHeadwater(options, context, async (hw) => {
         const stream = streamOf(hw, name)
         // Reports a missing stream.
-        const { seqNum: tail } = await stream.checkTail()
-        const now = context.clock.now()
-        const [details, config, metrics, rate, listed] = await Promise.all([
+        await stream.checkTail()
+        const [details, config, metrics, listed] = await Promise.all([
           streamDetails(stream),
           ifKnown(stream.config()),
-          ifKnown(stream.metrics(storageAt(now))),
-          appendRate(stream, tail, now),
+          ifKnown(stream.metrics(storageAt(context.clock.now()))),
           ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
         ])
         const info = listed?.items.find((item) => item.name === name.stream)
@@ -226,7 +213,6 @@ export const infoCommand = (context: CliContext) =>
         const facts = factsOf(nameText(name), {
           ...details,
           bytes: lastValue(metrics),
-          rate,
           retention,
           info,
         })
@@ -246,8 +232,6 @@ export const infoCommand = (context: CliContext) =>
 interface KnownInfo extends StreamDetails {
   /** Metered bytes. */
   readonly bytes: number | undefined
-  /** Records per second. */
-  readonly rate: number | undefined
   readonly retention: RetentionPolicy | undefined
   readonly info: StreamInfo | undefined
 }
@@ -255,10 +239,9 @@ interface KnownInfo extends StreamDetails {
 /** A label, a member of the JSON, its value, and the text for people if that is another one. */
 type Fact = readonly [label: string, member: string, value: unknown, text?: string | undefined]
 
-function factsOf(name: string, { bytes, rate, retention, info, ...known }: KnownInfo): Fact[] {
+function factsOf(name: string, { bytes, retention, info, ...known }: KnownInfo): Fact[] {
   const { records, lastWrite } = known
   const inUnit = bytes === undefined || bytes < 1024 ? '' : ` (${bytesText(bytes)})`
-  const rateText = rate?.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 2 : 0 })
   return [
     ['stream', 'name', name],
     ['records', 'records', records, records?.toLocaleString('en-US')],
@@ -266,7 +249,6 @@ function factsOf(name: string, { bytes, rate, retention, info, ...known }: Known
     ['first sequence number', 'first_seq_num', known.firstSeqNum],
     ['next sequence number', 'next_seq_num', known.nextSeqNum],
     ['last write', 'last_write', lastWrite, lastWrite === undefined ? undefined : timeText(lastWrite)],
-    ['rate', 'records_per_second', rate, rateText && `${rateText} records/s in the last minute`],
     [
       'retention',
       'retention_secs',

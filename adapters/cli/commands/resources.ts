@@ -1,19 +1,19 @@
 import { createInterface } from 'node:readline'
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { type Headwater, HeadwaterError } from '../../../src/index.ts'
-import { utf8 } from '../../../src/model/bytes.ts'
+import type {
+  BasinReconfiguration,
+  RetentionPolicy,
+  StreamConfig,
+  StreamReconfiguration,
+} from '../../../src/model/config.ts'
 import { LOCATION } from '../../../src/model/info.ts'
-import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
-import {
-  basinConfigJson,
-  decodeBasinReconfiguration,
-  decodeStreamReconfiguration,
-  streamConfigJson,
-} from '../../../src/wire/json-config.ts'
+import { arrayOf } from '../../../src/wire/json.ts'
+import { basinConfigJson, streamConfigJson } from '../../../src/wire/json-config.ts'
 import {
   BASIN_INFO,
-  decodeEnsureBasin,
-  decodeEnsureStream,
+  CREATE_BASIN,
+  LOCATION as LOCATION_FORM,
   STREAM_INFO,
 } from '../../../src/wire/json-resources.ts'
 import { decoded } from '../../client/errors.ts'
@@ -22,6 +22,7 @@ import { creationText, retentionOf } from '../creation.ts'
 import { CliError, printable, quoteArg, quoteName } from '../errors.ts'
 import { targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
+import type { Server } from '../server.ts'
 import { type Connected, withHeadwater } from '../target.ts'
 import {
   durationMs,
@@ -35,8 +36,8 @@ import {
 } from '../values.ts'
 
 const NAME = 'BASIN, or BASIN/STREAM'
-const BOOLEANS = ['true', 'false', 'default'] as const
 
+const BOOLEANS = ['true', 'false', 'default'] as const
 const CLASSES = ['standard', 'express', 'default'] as const
 const MODES = ['client-prefer', 'client-require', 'arrival', 'default'] as const
 const CIPHERS = ['aes-256-gcm', 'aegis-256', 'none', 'default'] as const
@@ -51,14 +52,14 @@ function configOptions<Args extends unknown[], Options extends OptionValues>(
     choices: Choices,
   ) => new Option(flags, description).choices(choices)
   return command
-    .option('--retention <DURATION>', 'How long records are kept: 12h, 30d, ... or forever', retentionForm)
+    .option('--retention <DURATION>', 'How long records are kept: 12h, 30d, ... or forever', retentionSetting)
     .addOption(choice('--storage-class <CLASS>', 'How fast appends are acknowledged', CLASSES))
     .addOption(choice('--timestamping <MODE>', 'Where timestamps come from', MODES))
     .addOption(choice('--uncapped <BOOLEAN>', 'Whether timestamps may lie in the future', BOOLEANS))
     .option(
       '--delete-on-empty <DURATION>',
       'Delete if empty, this long after the last append: 1h, ... or off',
-      deleteOnEmptyForm,
+      deletionSetting,
     )
     .addOption(choice('--cipher <CIPHER>', 'Basins only: of new streams', CIPHERS))
     .addOption(
@@ -67,63 +68,62 @@ function configOptions<Args extends unknown[], Options extends OptionValues>(
     .addOption(choice('--create-on-read <BOOLEAN>', 'Basins only: whether reads create streams', BOOLEANS))
 }
 
-type Default = 'default'
-
-function retentionForm(text: string): object | Default {
-  if (text === 'default') return text
-  const policy = retention(text)
-  return policy === 'infinite' ? { infinite: {} } : { age: policy.ageSeconds }
+function retentionSetting(text: string): RetentionPolicy | 'default' {
+  return text === 'default' ? text : retention(text)
 }
 
-function deleteOnEmptyForm(text: string): object | Default {
+function deletionSetting(text: string): StreamConfig['deleteOnEmpty'] | 'default' {
   if (text === 'default') return text
   const ms = text === 'off' ? 0 : durationMs(text)
-  if (ms !== undefined) return { min_age_secs: ms / 1000 }
+  if (ms !== undefined) return { minAgeSeconds: ms / 1000 }
   return fail('It must be a positive integer with s, m, h or d, such as 12h, or `off`')
+}
+
+/** Null returns a setting to its default. */
+function setting<Value>(value: Value | 'default' | undefined): Value | null | undefined {
+  return value === 'default' ? null : value
+}
+
+function flag(text: (typeof BOOLEANS)[number] | undefined): boolean | null | undefined {
+  return text === 'default' ? null : text && text === 'true'
 }
 
 type ConfigOptions = ReturnType<ReturnType<typeof configOptions<[], Record<never, never>>>['opts']>
 
 /**
- * Returns the configuration that the options set, as in the HTTP API. Undefined if no option is given.
+ * Returns the change that the options make. Undefined if no option is given.
  *
  * @throws CliError with exit code 2.
  */
-function givenConfig(options: ConfigOptions, { stream }: ResourceName): object | undefined {
-  const { cipher, createOnAppend, createOnRead } = options
-  // Null returns a setting to its default.
-  const setting = (value: string | object | undefined) =>
-    value === 'default' || value === 'none' ? null : value
-  const flag = (text: (typeof BOOLEANS)[number] | undefined) =>
-    text === undefined || text === 'default' ? setting(text) : text === 'true'
-  const streamConfig = given({
-    retention_policy: setting(options.retention),
-    storage_class: setting(options.storageClass),
-    timestamping: given({ mode: setting(options.timestamping), uncapped: flag(options.uncapped) }),
-    delete_on_empty: setting(options.deleteOnEmpty),
-  })
-  const ofBasins = given({
-    stream_cipher: setting(cipher),
-    create_stream_on_append: flag(createOnAppend),
-    create_stream_on_read: flag(createOnRead),
-  })
-  if (stream === undefined) return given({ default_stream_config: streamConfig, ...ofBasins })
-  if (ofBasins === undefined) return streamConfig
+function givenConfig(
+  options: ConfigOptions,
+  { stream }: ResourceName,
+): StreamReconfiguration | BasinReconfiguration | undefined {
+  const { timestamping: mode, uncapped, cipher, createOnAppend, createOnRead } = options
+  const ofStreams: StreamReconfiguration = {
+    retentionPolicy: setting(options.retention),
+    storageClass: setting(options.storageClass),
+    ...((mode ?? uncapped) && { timestamping: { mode: setting(mode), uncapped: flag(uncapped) } }),
+    deleteOnEmpty: setting(options.deleteOnEmpty),
+  }
+  const ofBasins: BasinReconfiguration = {
+    streamCipher: setting(cipher === 'none' ? 'default' : cipher),
+    createStreamOnAppend: flag(createOnAppend),
+    createStreamOnRead: flag(createOnRead),
+  }
+  if (stream === undefined) {
+    if (isEmpty(ofStreams)) return isEmpty(ofBasins) ? undefined : ofBasins
+    return { ...ofBasins, defaultStreamConfig: ofStreams }
+  }
+  if (isEmpty(ofBasins)) return isEmpty(ofStreams) ? undefined : ofStreams
   throw new CliError(
     2,
     '`--cipher`, `--create-on-append` and `--create-on-read` are settings of basins, not of streams',
   )
 }
 
-/** Leaves out members that are undefined. Undefined if none is left. */
-function given(form: object): object | undefined {
-  const text = JSON.stringify(form)
-  return text === '{}' ? undefined : JSON.parse(text)
-}
-
-/** Encodes a configuration for the decoders of the HTTP API. */
-function jsonBytes(form: object): Uint8Array {
-  return utf8(JSON.stringify(form))
+function isEmpty(change: object): boolean {
+  return Object.values(change).every((value) => value === undefined)
 }
 
 const CONFIG_NOTES = [
@@ -163,9 +163,7 @@ export const createCommand = (context: CliContext) =>
           const info =
             location === undefined || server === undefined
               ? await createResource(hw, name, config)
-              : JSON.stringify(
-                  await server.request('/basins', signal, { basin: name.basin, location, config }),
-                )
+              : await createAt(location, name.basin, config, server, signal)
           if (options.json) context.print(info)
           else context.printError(creationText(name, await retentionOf(hw, name)))
         } catch (error) {
@@ -177,14 +175,22 @@ export const createCommand = (context: CliContext) =>
       return withHeadwater(options, context, create, { mustExist: false })
     })
 
-/** Creates a basin or a stream. Resolves to its info as JSON. */
+/** Creates a basin or a stream. Resolves to its info as JSON. Settings that are null are not set. */
 async function createResource(hw: Headwater, { basin, stream }: ResourceName, config: object) {
-  if (stream === undefined) {
-    const decoded = decodeEnsureBasin(jsonBytes({ config })).config
-    return BASIN_INFO.text((await hw.createBasin(basin, decoded)).info)
-  }
-  const decoded = decodeEnsureStream(jsonBytes(config))
-  return STREAM_INFO.text((await hw.basin(basin).createStream(stream, decoded)).info)
+  if (stream === undefined) return BASIN_INFO.text((await hw.createBasin(basin, config)).info)
+  return STREAM_INFO.text((await hw.basin(basin).createStream(stream, config)).info)
+}
+
+/** Creates a basin at a location, for which the client has no method. Resolves to its info as JSON. */
+async function createAt(
+  location: string,
+  basin: string,
+  config: object,
+  server: Server,
+  signal: AbortSignal,
+) {
+  const body = CREATE_BASIN.requestText({ basin, location, config })
+  return JSON.stringify(await server.request('/basins', signal, body))
 }
 
 export const configCommand = (context: CliContext) =>
@@ -207,22 +213,20 @@ export const configCommand = (context: CliContext) =>
     .action((name, options) => {
       const change = givenConfig(options, name)
       return withHeadwater(options, context, async (hw) => {
-        const config = await configured(hw, name, change && jsonBytes(change))
+        const config = await configured(hw, name, change)
         if (options.json) context.print(config)
         else printTable(settingsOf(JSON.parse(config)), context)
       })
     })
 
-/** Changes the configuration if there is a change. Resolves to the configuration as JSON. */
-async function configured(hw: Headwater, name: ResourceName, change: Uint8Array | undefined) {
+/** Makes the change. Resolves to the whole configuration as JSON. */
+async function configured(hw: Headwater, name: ResourceName, change: object = {}) {
   if (name.stream === undefined) {
     const basin = hw.basin(name.basin)
-    if (change === undefined) return basinConfigJson(await basin.storedConfig())
-    return basinConfigJson(await basin.reconfigureStored(decodeBasinReconfiguration(change)))
+    return basinConfigJson(await (isEmpty(change) ? basin.storedConfig() : basin.reconfigureStored(change)))
   }
   const stream = streamOf(hw, name)
-  if (change === undefined) return streamConfigJson(await stream.storedConfig())
-  return streamConfigJson(await stream.reconfigureStored(decodeStreamReconfiguration(change)))
+  return streamConfigJson(await (isEmpty(change) ? stream.storedConfig() : stream.reconfigureStored(change)))
 }
 
 /** Flattens an object to rows of paths and values. */
@@ -242,14 +246,10 @@ export const locationsCommand = (context: CliContext) =>
   }).action((options) =>
     withHeadwater(options, context, async (_, { server, signal }) => {
       const reply = server === undefined ? [LOCATION] : await server.request('/locations', signal)
-      for (const name of decoded(false, () => namesOf(reply))) context.print(printable(name))
+      const locations = decoded(false, () => arrayOf(reply, 'locations').map(LOCATION_FORM.of))
+      for (const { name } of locations) context.print(printable(name))
     }),
   )
-
-function namesOf(locations: unknown): readonly string[] {
-  const nameOf = (location: unknown) => stringOf(objectOf(location, 'location').name, 'name')
-  return arrayOf(locations, 'locations').map(nameOf)
-}
 
 export const deleteCommand = (context: CliContext) =>
   targetCommand('delete', {

@@ -6,7 +6,6 @@ import { inspect } from 'node:util'
 import { type CommandUnknownOpts, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
 import type { Engine } from '../../../src/index.ts'
-import { basinNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
@@ -20,7 +19,7 @@ import { withRequestLog } from '../request-log.ts'
 import { SignIn } from '../sign-in.ts'
 import { directoryAt, openEngine, type StorageLocation, storageLocation } from '../storage.ts'
 import { ROOT_TOKEN_VARIABLE } from '../target.ts'
-import { fail, integer, nonEmpty, retention } from '../values.ts'
+import { basinName, fail, integer, nonEmpty, retention } from '../values.ts'
 import { establishRootToken, givenRootToken, welcome } from '../welcome.ts'
 import { apply, readResources } from './apply.ts'
 
@@ -130,10 +129,6 @@ function hosts(text: string, before: readonly string[] | undefined): readonly st
   const all = [...(before ?? []), ...text.split(',')]
   if (!all.every((host) => /^[a-z0-9_.-]+$/i.test(host))) fail('It must be the name of a host without a port')
   return all
-}
-
-function basinName(text: string): string {
-  return basinNameProblem(text) === undefined ? text : fail('It must be the name of a basin')
 }
 
 function streamsPath(text: string): string {

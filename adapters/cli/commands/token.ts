@@ -16,11 +16,11 @@ import {
 import { timeOf, timeText } from '../../../src/wire/json.ts'
 import { ACCESS_TOKEN_PAGE } from '../../../src/wire/json-resources.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, cliErrorOf, printable, quoteArg, quoteName, redact, validateArgument } from '../errors.ts'
+import { CliError, cliErrorOf, printable, redact } from '../errors.ts'
 import { newCommand, targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
 import { withHeadwater } from '../target.ts'
-import { duration } from '../values.ts'
+import { duration, fail } from '../values.ts'
 
 export const tokenCommand = (context: CliContext) =>
   newCommand('token', { description: 'Issue, list and revoke access tokens' })
@@ -69,17 +69,8 @@ const issueCommand = (context: CliContext) =>
       if (isEmptyScope(accessScope(scope))) {
         throw new CliError(2, 'the token would permit nothing; use `--ops` or `--op-groups`')
       }
-      if (autoPrefix && !(streams && 'prefix' in streams)) {
-        throw new CliError(
-          2,
-          '`--auto-prefix` requires a prefix in `--streams`, such as `--streams "tenant/*"`',
-        )
-      }
-      const end = expiresIn === undefined ? undefined : context.clock.now() + expiresIn
-      if (end !== undefined && end > EXPIRY_MAX_MS) {
-        throw new CliError(2, '`--expires-in` must not exceed the year 9999')
-      }
-      const expiresAt = end === undefined ? options.expiresAt : new Date(end)
+      const expiresAt =
+        expiresIn === undefined ? options.expiresAt : new Date(context.clock.now() + expiresIn)
       const input = { id, scope, expiresAt, autoPrefixStreams: autoPrefix ?? false }
       return withHeadwater(options, context, async (hw, { server }) => {
         const token = await hw.issueAccessToken(input)
@@ -95,37 +86,28 @@ const issueCommand = (context: CliContext) =>
       })
     })
 
-/** RFC 3339 has four digits for the year. */
-const EXPIRY_MAX_MS = Date.UTC(9999, 11, 31)
-
 function expiryTime(text: string): Date {
-  return validateArgument(() => timeOf(text, '--expires-at'), `invalid time ${quoteArg(text)}`)
+  try {
+    return timeOf(text, 'it')
+  } catch {
+    return fail('It must be a date and time such as 2030-01-31T12:00:00Z')
+  }
 }
 
 /** Checked before the request: in the path of a URL, `.` and `..` mean something else. */
 function tokenId(id: string): string {
   const problem = accessTokenIdProblem(id)
-  if (problem !== undefined) throw new CliError(2, problem)
-  return id
+  return problem === undefined ? id : fail(`The ${problem}`)
 }
-
-const SET_OPTIONS = { basins: '--basins', streams: '--streams', accessTokens: '--access-tokens' } as const
 
 /** Returns a parser of `NAME`, `=NAME`, `PREFIX*` or `*`. */
 function setOf(kind: ResourceKind): (text: string) => ResourceSet {
   return (text) => {
-    const option = SET_OPTIONS[kind]
-    if (text === '') {
-      throw new CliError(
-        2,
-        `\`${option}\` must not be empty; omit it to match none, or use \`*\` to match all`,
-      )
-    }
+    if (text === '') fail('Omit the option to match none, or use `*` to match all')
     const isPrefix = text.endsWith('*') && !text.startsWith('=')
     const set = isPrefix ? { prefix: text.slice(0, -1) } : { exact: text.replace(/^=/, '') }
     const problem = resourceSetProblem(kind, set)
-    if (problem !== undefined) throw new CliError(2, `invalid \`${option}\` ${quoteName(text)}: ${problem}`)
-    return set
+    return problem === undefined ? set : fail(`The ${problem}`)
   }
 }
 
@@ -137,15 +119,8 @@ function setText(set: ResourceSet | null): string {
 }
 
 function operations(text: string): Operation[] {
-  return text.split(',').map((part) => {
-    const operation = part.trim()
-    const known = OPERATIONS.find((one) => one === operation)
-    if (known !== undefined) return known
-    throw new CliError(
-      2,
-      `unknown operation ${quoteArg(operation)} in \`--ops\`; expected ${OPERATIONS.join(', ')}`,
-    )
-  })
+  const all = text.split(',').map((part) => OPERATIONS.find((one) => one === part.trim()))
+  return all.every((one) => one !== undefined) ? all : fail(`It must list some of ${OPERATIONS.join(', ')}`)
 }
 
 type OperationGroups = Partial<Record<OperationLevel, { read: boolean; write: boolean }>>
@@ -157,14 +132,9 @@ function operationGroups(text: string): OperationGroups {
   const groups: OperationGroups = {}
   for (const part of text.split(',')) {
     const [, level, permissions] = (GROUP.exec(part.trim()) ?? []) as [string?, OperationLevel?, string?]
-    if (level === undefined || permissions === undefined) {
-      throw new CliError(
-        2,
-        `invalid group ${quoteArg(part.trim())} in \`--op-groups\`; ` +
-          'expected a list such as `account:read,basin:write,stream:read+write`',
-      )
+    if (level === undefined || permissions === undefined || groups[level] !== undefined) {
+      fail('It must be a list such as `account:read,basin:write,stream:read+write`, with each level once')
     }
-    if (groups[level] !== undefined) throw new CliError(2, `\`--op-groups\` contains \`${level}\` twice`)
     groups[level] = { read: permissions.includes('read'), write: permissions.includes('write') }
   }
   return groups

@@ -35,7 +35,7 @@ import {
   type TargetOptions,
   withHeadwater,
 } from '../target.ts'
-import { countText, encryptionKey, type KeyOptions, nonEmpty } from '../values.ts'
+import { countText, encryptionKey, fail, type KeyOptions, nonEmpty } from '../values.ts'
 
 /** Adds the options that `export`, `import` and `copy` have in common. */
 function transferOptions<Args extends unknown[], Options extends OptionValues>(
@@ -45,12 +45,12 @@ function transferOptions<Args extends unknown[], Options extends OptionValues>(
     .option(
       '--basin <NAME>',
       'Only this basin: NAME, or PREFIX* for all with this prefix',
-      filterOf('`--basin`', basinNameProblem, (prefix) => basinPrefixProblem(prefix, 'prefix')),
+      filterOf(basinNameProblem, basinPrefixProblem),
     )
     .option(
       '--stream <NAME>',
       'Only streams with this name, in the same form',
-      filterOf('`--stream`', streamNameProblem, (prefix) => streamPrefixProblem(prefix, 'prefix')),
+      filterOf(streamNameProblem, streamPrefixProblem),
     )
     .option('--resume', 'Continue an interrupted transfer')
     .option('--quiet', 'No progress bar and no summary')
@@ -61,14 +61,14 @@ function renumberOption() {
   return new Option('--renumber', 'Number the records of each stream from 0, which every server takes')
 }
 
-type Problem = (name: string) => string | undefined
-
-function filterOf(option: string, ofName: Problem, ofPrefix: Problem): (text: string) => NameFilter {
+function filterOf(
+  problemOfName: (name: string) => string | undefined,
+  problemOfPrefix: (prefix: string, kind: 'prefix') => string | undefined,
+): (text: string) => NameFilter {
   return (text) => {
     const filter = parseNameFilter(text)
-    const problem = 'exact' in filter ? ofName(filter.exact) : ofPrefix(filter.prefix)
-    if (problem !== undefined) throw new CliError(2, `${option}: ${problem}`)
-    return filter
+    const problem = 'exact' in filter ? problemOfName(filter.exact) : problemOfPrefix(filter.prefix, 'prefix')
+    return problem === undefined ? filter : fail(`The ${problem}`)
   }
 }
 
