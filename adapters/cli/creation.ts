@@ -77,7 +77,7 @@ export async function retentionOf(hw: Headwater, name: ResourceName): Promise<Re
 }
 
 /** Resolves to the code that a call fails with if it is an expected one; to undefined if it succeeds. */
-export async function expectedFailure(
+async function expectedFailure(
   call: Promise<unknown>,
   expected: readonly string[],
 ): Promise<string | undefined> {

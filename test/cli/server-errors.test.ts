@@ -114,7 +114,7 @@ it.each<[string, readonly string[], () => Response, string]>([
     'locations without names',
     ['locations', '--url', THERE],
     () => Response.json([{}]),
-    `unexpected response from ${THERE}: \`name\` must be a string`,
+    `unexpected response from ${THERE}: missing member \`name\``,
   ],
   [
     'a redirect of a creation in a location',
