@@ -21,7 +21,7 @@ import { assertValid, HeadwaterError, invalid, isStreamMissing } from '../../src
 import type { BasinInfo, Provisioned, ProvisionResult, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import { requestTokenProblem } from '../../src/model/names.ts'
-import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../src/runtime/random.ts'
 import { vendorHeader } from '../../src/wire/headers.ts'
 import { oneOf } from '../../src/wire/json.ts'
 import { basinConfigOf, STREAM_CONFIG_INPUT } from '../../src/wire/json-config.ts'

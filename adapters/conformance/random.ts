@@ -8,7 +8,7 @@ import {
 import { type WriteState, withAppend } from '../../src/core/sequence.ts'
 import { compareUtf8 } from '../../src/model/bytes.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
-import { Prng } from '../../src/runtime/prng.ts'
+import { Prng } from '../../src/runtime/random.ts'
 import type {
   CatalogChange,
   Head,

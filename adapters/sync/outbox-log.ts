@@ -6,7 +6,7 @@ import type { AppendAck } from '../../src/model/info.ts'
 import { fenceRecord, type SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { secureRandom } from '../../src/runtime/ids.ts'
+import { secureRandom } from '../../src/runtime/random.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
 import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
 import {

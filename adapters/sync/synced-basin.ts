@@ -6,7 +6,7 @@ import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../src/runtime/random.ts'
 import {
   connectedStreams,
   type OpenStream,

@@ -1,4 +1,4 @@
-import { Prng } from '../../src/runtime/prng.ts'
+import { Prng } from '../../src/runtime/random.ts'
 
 /**
  * A source of random numbers from 0 to below 1 that are the same for the same seed, for faults by chance and

@@ -10,7 +10,7 @@ import {
   unchecked,
 } from '../model/validation.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
-import { idFrom, secureRandom } from '../runtime/ids.ts'
+import { idFrom, secureRandom } from '../runtime/random.ts'
 import type { Storage } from '../storage/contract.ts'
 import type { CipherSuite } from './encryption/cipher-suite.ts'
 import { Ciphers } from './encryption/ciphers.ts'

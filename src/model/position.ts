@@ -1,3 +1,5 @@
+// A file of its own, because errors have a tail, and everything else of the model imports errors.
+
 /** A position in a stream (docs/protocol.md "Stream position"). */
 export interface StreamPosition {
   /** The sequence number of a record, or of the next record if the position is a tail. */

@@ -1,5 +1,5 @@
 import { compareUtf8, utf8 } from '../model/bytes.ts'
-import { secureRandom } from '../runtime/ids.ts'
+import { secureRandom } from '../runtime/random.ts'
 import type { CatalogChange, Collection, Head, ListRange } from './contract.ts'
 import { StorageConflict } from './errors.ts'
 import { emptyHead } from './heads.ts'

@@ -1,5 +1,5 @@
 import type { FaultyHandler, FaultyStorage, StorageOperation } from '../../adapters/testing/index.ts'
-import { Prng } from '../../src/runtime/prng.ts'
+import { Prng } from '../../src/runtime/random.ts'
 
 /** From the shortest to the longest delay, in milliseconds. */
 export type DelayRange = readonly [from: number, to: number]

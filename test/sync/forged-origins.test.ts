@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Prng } from '../../src/runtime/prng.ts'
+import { Prng } from '../../src/runtime/random.ts'
 import { APPEND_HEADER } from '../../src/wire/headers.ts'
 import { openBoth } from './mirrored.ts'
 import { bodies, watch } from './outboxes.ts'

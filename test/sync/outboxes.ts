@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
 import type { HeadwaterError, Stream } from '../../src/index.ts'
-import { Prng } from '../../src/runtime/prng.ts'
+import { Prng } from '../../src/runtime/random.ts'
 import { OPTIONS, openBoth, type openDevice, type Server } from './mirrored.ts'
 
 type Device = Awaited<ReturnType<typeof openDevice>>

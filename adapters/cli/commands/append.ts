@@ -10,7 +10,7 @@ import {
 } from '../../../src/index.ts'
 import type { AppendConditions, RecordInput } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
 import type { CliContext } from '../context.ts'
 import { missingCreation } from '../creation.ts'

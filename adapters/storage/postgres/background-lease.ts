@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
-import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import { numberOf } from './connections.ts'
 import { type Database, pause } from './database.ts'
 import type { Tables } from './schema.ts'

@@ -1,5 +1,5 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
-import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import { keyBounds, randomVersion } from '../../../src/storage/commit-plan.ts'
 import type { CatalogChange, Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'

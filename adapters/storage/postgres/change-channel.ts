@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
-import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import type { ConnectionSource, Listening } from './connections.ts'
 import { pause } from './database.ts'
 

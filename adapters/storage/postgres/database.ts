@@ -1,6 +1,6 @@
 import { onAbort } from '../../../src/runtime/abort.ts'
 import { type Clock, type ScheduleOptions, trackExternalWork } from '../../../src/runtime/clock.ts'
-import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import type { ConnectionSource, PostgresRow } from './connections.ts'
 import { databaseFailure, errorKindOf, isUnreachableForGood, READ_ONLY, sqlStateOf } from './failures.ts'
 

@@ -2,7 +2,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import {
   checkAcceptsAppends,

@@ -10,7 +10,7 @@ import {
   type Storage,
   type Stream,
 } from '../../../src/index.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 import { EngineClock } from '../harness/engine-clock.ts'
 import type { Scheduler } from '../harness/scheduler.ts'

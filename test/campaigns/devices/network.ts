@@ -1,7 +1,7 @@
 import { type FaultyHandler, faultyHandler } from '../../../adapters/testing/index.ts'
 import { fetchFailed, relayedResponse } from '../../../adapters/testing/network/relayed-response.ts'
 import type { Clock } from '../../../src/index.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Prng } from '../../../src/runtime/random.ts'
 import { type HandlerRates, requestFaultsAtRandom } from '../../support/random-faults.ts'
 
 type Handler = (request: Request) => Promise<Response>

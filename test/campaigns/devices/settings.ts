@@ -1,4 +1,4 @@
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageRates } from '../../support/random-faults.ts'
 import type { NetworkRates } from './network.ts'
 

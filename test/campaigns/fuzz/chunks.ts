@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 
 /** Splits bytes as a network might. The split depends on the bytes, so that a failure can be repeated. */
 export function chunksOf(input: Uint8Array): Uint8Array[] {

@@ -18,7 +18,7 @@ import { basinConfig as completeBasinConfig, mergeStreamConfig } from '../../../
 import { open } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { type SequencedRecord, sequencedRecord } from '../../../src/model/record.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { openCountsOf } from '../../support/open-counts.ts'
 import { chunksOf } from './chunks.ts'
 import { basinConfig, streamConfig } from './configs.ts'

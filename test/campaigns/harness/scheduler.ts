@@ -1,5 +1,5 @@
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { Violation } from './violation.ts'
 
 export interface PlayOptions {

@@ -1,5 +1,5 @@
 import { macrotask } from '../../../src/runtime/macrotask.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { History, Operation, Outcome, RecordedOperation } from './operations.ts'
 import { KnownState, nextOperation } from './workload.ts'
 

@@ -1,4 +1,4 @@
-import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Prng } from '../../../src/runtime/random.ts'
 import type { Append, Operation, Outcome } from './operations.ts'
 
 const APPENDS = 0.65

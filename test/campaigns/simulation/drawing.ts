@@ -1,5 +1,5 @@
 import type { ReadQuery } from '../../../src/index.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Prng } from '../../../src/runtime/random.ts'
 import type { Moment } from '../model/stream-history.ts'
 import { dataRecord, fenceOf, type SentRecord, trimOf } from './append-attempt.ts'
 import type { World } from './world.ts'

@@ -1,6 +1,6 @@
 import type { EngineLimits } from '../../../src/engine/options.ts'
 import type { StreamConfigInput } from '../../../src/model/config.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Prng } from '../../../src/runtime/random.ts'
 import type { StorageRates } from '../../support/random-faults.ts'
 
 /** The choices of a seed before the first step. */

@@ -1,6 +1,6 @@
 import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/index.ts'
 import { type Engine, open, type Stream } from '../../../src/index.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 import { EngineClock } from '../harness/engine-clock.ts'

@@ -1,7 +1,7 @@
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import type { Stream } from '../../../src/index.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
 import { type PlayOptions, Scheduler } from '../harness/scheduler.ts'
 import { HeldCalls, type Holding } from './held-storage.ts'

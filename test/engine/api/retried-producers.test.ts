@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../../adapters/testing/index.ts'
 import { closeRecord, type Engine, HeadwaterError, open, type Stream } from '../../../src/index.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { testClock } from '../../support/clock.ts'
 import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 

@@ -1,7 +1,7 @@
 // @module-tag slow
 
 import { describe, expect, test } from 'vitest'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { verifyDisk } from './verify-disk.ts'
 import { openSimulated, runWorkload } from './workload.ts'

@@ -1,7 +1,7 @@
 // @module-tag slow
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { changedDisk, contentsOf, engineDisk } from './engine-disk.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 import { verifyDisk } from './verify-disk.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { checkRead, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'
 import { SimulatedDisk } from './simulated-disk.ts'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { type AppendSpec, LogWriter } from '../../../adapters/conformance/log-writer.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { emptyHead } from '../../../src/storage/heads.ts'

@@ -1,5 +1,5 @@
 import type { File, Files, OpenMode } from '../../../adapters/storage/media/files.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Prng } from '../../../src/runtime/random.ts'
 
 const SECTOR_BYTES = 512
 

@@ -2,7 +2,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { checkRecovered } from './check-recovered.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'

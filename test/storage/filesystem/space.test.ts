@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkRead, NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'

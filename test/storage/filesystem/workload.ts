@@ -1,7 +1,7 @@
 import { NOW } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import type { Files } from '../../../adapters/storage/media/files.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Prng } from '../../../src/runtime/random.ts'
 import type { CatalogChange, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { emptyHead } from '../../../src/storage/heads.ts'

@@ -7,7 +7,7 @@ import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { type Fault, injectFaults, limitSpace } from './faults.ts'
 

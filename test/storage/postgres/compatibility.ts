@@ -1,4 +1,4 @@
-import { Prng } from '../../../src/runtime/prng.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 import { FORWARD, type StatementAction } from './wire-proxy.ts'
 
 /** Features that other engines with PostgreSQL's protocol lack. */

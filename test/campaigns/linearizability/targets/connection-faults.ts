@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import type { Prng } from '../../../../src/runtime/prng.ts'
+import type { Prng } from '../../../../src/runtime/random.ts'
 
 /**
  * Faults of a piece of a request or of its response. With each of them, the connection ends for the client:

@@ -1,5 +1,5 @@
 import { connect, type Headwater } from '../../../../adapters/client/index.ts'
-import { Prng } from '../../../../src/runtime/prng.ts'
+import { Prng } from '../../../../src/runtime/random.ts'
 import { Cluster } from '../../../storage/postgres/cluster.ts'
 import { FORWARD, type StatementAction, WireProxy } from '../../../storage/postgres/wire-proxy.ts'
 import { bundleProgram, Child } from '../../../support/child-process.ts'

@@ -1,6 +1,6 @@
 import type { HeadwaterError } from '../../../../src/index.ts'
 import type { AppendConditions, ProducerBatch } from '../../../../src/model/append-input.ts'
-import type { Prng } from '../../../../src/runtime/prng.ts'
+import type { Prng } from '../../../../src/runtime/random.ts'
 import type { AppendAttempt } from '../append-attempt.ts'
 
 const RECENT_MAX = 4
