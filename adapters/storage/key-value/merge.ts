@@ -1,25 +1,13 @@
 import { mergeableBlocks, mergedBlock } from '../../../src/storage/block-sizes.ts'
 import { addBlock } from './append-group.ts'
-import {
-  type BlockEntry,
-  blockKey,
-  blockRange,
-  decodeBlock,
-  INLINE_BYTES_MAX,
-  type KeyValueLog,
-} from './layout.ts'
+import { type BlockEntry, blockKey, blockRange, decodeBlock, INLINE_BYTES_MAX } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, type LogEntries, transact } from './transaction.ts'
 
 /** The number of blocks that are merged at once, so that a merge adds little to as many appends. */
-const MERGED_BLOCKS = 64
+export const MERGED_BLOCKS = 64
 /** The most blocks that one batch merges, after merges have failed. */
 const SCANNED_BLOCKS_MAX = 256
-
-/** Whether a log has enough blocks to merge. */
-export function isMergeDue(log: KeyValueLog | undefined): boolean {
-  return log !== undefined && log.unmerged >= MERGED_BLOCKS
-}
 
 /**
  * Merges small blocks at the end of a log, so that reads and trims of small appends need not touch an entry for
@@ -38,7 +26,7 @@ export async function mergeBlocks(
     const draft = new Draft(false)
     const entry = await logs.current(logId)
     const { log } = entry
-    if (log === undefined || !isMergeDue(log)) return draft
+    if (log === undefined || log.unmerged < MERGED_BLOCKS) return draft
     const limit = SCANNED_BLOCKS_MAX
     const found = await store.scan({ ...blockRange(logId, log.mergedBelow), limit })
     const groups = groupsOf(found.map(([, value]) => decodeBlock(value)))

@@ -36,7 +36,7 @@ import {
   parseJson,
 } from './layout.ts'
 import { readLogBlocks } from './log-reader.ts'
-import { isMergeDue, mergeBlocks } from './merge.ts'
+import { MERGED_BLOCKS, mergeBlocks } from './merge.ts'
 import { reclaimBlocks } from './reclaim.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, LogEntries, type LogEntry, transact } from './transaction.ts'
@@ -53,8 +53,8 @@ export class KeyValueSession implements StorageSession {
   readonly #appends: GroupCommit<AppendRequest>
   readonly #valueBytesMax: number
   readonly #onClosed: (() => void) | undefined
-  /** Logs whose blocks are being merged. */
-  readonly #merging = new Set<string>()
+  /** The unmerged blocks from which on a log is merged, where a merge is running or has failed. */
+  readonly #mergedFrom = new Map<string, number>()
   #isFull = false
 
   constructor(
@@ -124,15 +124,21 @@ export class KeyValueSession implements StorageSession {
     })
   }
 
-  /** Merges the blocks of a log in the background if there are enough. */
+  /**
+   * Merges the blocks of a log in the background if there are enough. The blocks stay as they are after a
+   * failure: another attempt would read them again, so it waits for as many more.
+   */
   #mergeLater(logId: string): void {
-    if (this.#merging.has(logId) || !isMergeDue(this.#logs.cached(logId)?.log)) return
-    this.#merging.add(logId)
+    const unmerged = this.#logs.cached(logId)?.log?.unmerged ?? 0
+    if (unmerged < (this.#mergedFrom.get(logId) ?? MERGED_BLOCKS)) return
+    this.#mergedFrom.set(logId, Number.POSITIVE_INFINITY)
     const merged = this.#calls.run(() =>
       this.#writes.run(() => mergeBlocks(this.#store, this.#logs, logId, this.#valueBytesMax)),
     )
-    // The blocks stay as they are after a failure, and count for the next attempt.
-    merged.catch(() => {}).finally(() => this.#merging.delete(logId))
+    merged.then(
+      () => this.#mergedFrom.delete(logId),
+      () => this.#mergedFrom.set(logId, unmerged + MERGED_BLOCKS),
+    )
   }
 
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {

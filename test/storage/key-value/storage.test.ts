@@ -112,21 +112,25 @@ describe('small appends', () => {
     await session.close()
   })
 
-  it('that cannot be merged are read, and merged later', async () => {
+  it('that cannot be merged are read, and merged after as many more', async () => {
     const map = new OrderedMap()
     let isFailing = true
+    let failures = 0
     const session = await openWith(map, (store) => ({
       transact: async (batch) => {
-        if (isFailing && batch.deletes.length > 0)
+        if (isFailing && batch.deletes.length > 0) {
+          failures++
           throw new StorageFailure('io', 'no', { nothingWritten: true })
+        }
         return store.transact(batch)
       },
     }))
     const writer = await LogWriter.create(session, 'a')
     for (let i = 0; i < 200; i++) await writer.append()
     expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toHaveLength(200)
+    expect(failures).toBe(3)
     isFailing = false
-    await writer.append()
+    for (let i = 0; i < 64; i++) await writer.append()
     await session.close()
     expect(keysOf(map, 'b').length).toBeLessThan(20)
     expect(keysOf(map, 'l')).toHaveLength(1)
