@@ -1,10 +1,10 @@
 import { invalid } from '../../../src/model/errors.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { type BetterDatabase, connection, type NativeDatabase, openFile } from './drivers.ts'
+import { connection, type OpenDatabase, openFile } from './drivers.ts'
 import { sqliteStorage } from './storage.ts'
 
 export type { SqliteDatabase, SqliteRow, SqliteValue } from './database.ts'
-export type { BetterDatabase, NativeDatabase } from './drivers.ts'
+export type { OpenDatabase } from './drivers.ts'
 export { type SqliteStorageOptions, sqliteStorage } from './storage.ts'
 
 /**
@@ -23,15 +23,15 @@ export { type SqliteStorageOptions, sqliteStorage } from './storage.ts'
  *
  * The names of the tables begin with `headwater_`. Throws `invalid` for any other argument.
  */
-export function sqlite(database: string | NativeDatabase | BetterDatabase): Storage {
+export function sqlite(database: string | OpenDatabase): Storage {
   const isPath = typeof database === 'string' && database !== ''
-  if (!isPath && typeof (database as NativeDatabase)?.prepare !== 'function') {
+  if (!isPath && typeof (database as OpenDatabase)?.prepare !== 'function') {
     throw invalid('sqlite requires the path of a file, or an open database', 'database')
   }
   return sqliteStorage({
     name: 'sqlite',
     durability: 'power-loss',
     shared: true,
-    open: () => (isPath ? openFile(database) : connection(database as NativeDatabase)),
+    open: () => (isPath ? openFile(database) : connection(database as OpenDatabase)),
   })
 }

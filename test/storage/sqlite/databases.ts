@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import type { BetterDatabase, NativeDatabase, SqliteValue } from '../../../adapters/storage/sqlite/index.ts'
+import type { OpenDatabase, SqliteValue } from '../../../adapters/storage/sqlite/index.ts'
 
 interface Statement {
   /** Only of `better-sqlite3`: whether it returns rows. */
@@ -15,7 +15,7 @@ export interface Database {
   close(): void
 }
 
-type DatabaseClass = new (path: string) => Database & NativeDatabase & BetterDatabase
+type DatabaseClass = new (path: string) => Database & OpenDatabase
 
 /** The drivers that this process has. Node 22 and later have SQLite. */
 export const DRIVERS: Readonly<Record<string, DatabaseClass>> = {
