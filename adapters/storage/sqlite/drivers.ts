@@ -34,12 +34,18 @@ export function connection(database: OpenDatabase): SqliteDatabase {
   const exec = (text: string, values: readonly SqliteValue[]) => {
     const statement = statements.get(text) ?? database.prepare(text)
     statements.set(text, statement)
-    if (statement.reader !== false) return statement.all(...values) as SqliteRow[]
-    statement.run(...values)
+    const bound = values.map(bindable)
+    if (statement.reader !== false) return statement.all(...bound) as SqliteRow[]
+    statement.run(...bound)
     return []
   }
   for (const setting of SETTINGS) exec(`PRAGMA ${setting}`, [])
   return { exec }
+}
+
+/** Node 22 takes an empty array, such as a shared one, for null once its buffer was transferred. */
+function bindable(value: SqliteValue): SqliteValue {
+  return value instanceof Uint8Array && value.length === 0 ? new Uint8Array(0) : value
 }
 
 /**

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
+import { connection } from '../../../adapters/storage/sqlite/drivers.ts'
 import { type SqliteDatabase, sqlite, sqliteStorage } from '../../../adapters/storage/sqlite/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { testClock } from '../../support/index.ts'
@@ -71,6 +72,14 @@ describe.runIf(HAS_SQLITE)('sqlite', () => {
       database.close()
     },
   )
+
+  test.each(Object.entries(DRIVERS))('%s binds an empty array that was transferred', (_, Database) => {
+    const empty = new Uint8Array(0)
+    structuredClone(empty, { transfer: [empty.buffer] })
+    const database = new Database(':memory:')
+    expect([...connection(database).exec('SELECT typeof(?) AS type', [empty])]).toEqual([{ type: 'blob' }])
+    database.close()
+  })
 
   test('appends that wait share a transaction, and one that conflicts does not fail the others', async () => {
     const statements: string[] = []
