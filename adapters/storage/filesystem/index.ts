@@ -4,8 +4,14 @@ import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validat
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
-export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from '../log/verify.ts'
-export { type DirectoryOptions, verifyDirectory } from './verify-directory.ts'
+export type {
+  DirectoryOptions,
+  DirectoryProgress,
+  VerifyNote,
+  VerifyProblem,
+  VerifyReport,
+} from '../log/verify.ts'
+export { verifyDirectory } from './verify-directory.ts'
 
 /**
  * Options of {@link filesystem}.

@@ -2,7 +2,6 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import type { Durability, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
 import { LogStorage } from '../log/storage.ts'
 import { directoryMedium } from '../media/directory.ts'
 import { nodeFiles, syncDirectory } from '../media/files.ts'
@@ -47,14 +46,12 @@ function ignoreForeign(error: NodeJS.ErrnoException): void {
 
 /** A directory that the engines of a thread share, also those of other copies of this module. */
 interface SharedDirectory {
-  /** Version of this interface and of what the sessions do. Copies with another one cannot use them. */
-  readonly version: number
   /** Opens the storage in the directory, or joins the engines that have it open. */
   open(options: OpenOptions, context: StorageContext): Promise<StorageSession>
 }
 
-const VERSION = 1
-const REGISTRY = Symbol.for('headwater.filesystem.directories')
+/** With the version of {@link SharedDirectory} and of what the sessions do: others cannot use them. */
+const REGISTRY = Symbol.for('headwater.filesystem.directories.1')
 
 /** The directories that are open or being opened, by real path. */
 function registry(): Map<string, SharedDirectory> {
@@ -69,18 +66,12 @@ function registry(): Map<string, SharedDirectory> {
  */
 function sharedDirectory(path: string): SharedDirectory {
   const directories = registry()
-  let directory = directories.get(path)
-  if (directory === undefined) {
-    directory = new OpenDirectory(path)
-    directories.set(path, directory)
-  }
-  if (directory.version === VERSION) return directory
-  const message = `${path} is open in this process by another version of headwater. Restart the process`
-  throw new StorageFailure('blocked', message, { nothingWritten: true })
+  const directory = directories.get(path) ?? new OpenDirectory(path)
+  directories.set(path, directory)
+  return directory
 }
 
 class OpenDirectory implements SharedDirectory {
-  readonly version = VERSION
   readonly #path: string
   readonly #queue = new SerialQueue()
   #openings = 0

@@ -2,29 +2,11 @@ import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { assertOptions, assertSignal, type MembersOf } from '../../../src/model/validation.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type DirectoryProgress, type VerifyReport, verifyLog } from '../log/verify.ts'
-import { isOfMedium, readOnlyDirectory } from '../media/directory.ts'
+import { type DirectoryOptions, type VerifyReport, verifyLog } from '../log/verify.ts'
+import { DirectoryMedium, isOfMedium } from '../media/directory.ts'
 import { nodeFiles } from '../media/files.ts'
 import { assertUnlocked, type DirectoryLock, isLockName, lockDirectory } from '../media/lock.ts'
 import { mediumFailure } from '../media/medium.ts'
-
-/**
- * Options of {@link verifyDirectory}.
- *
- * ```ts
- * const stop = new AbortController()
- * await verifyDirectory('./data', {
- *   onProgress: ({ done, total, file }) => console.log(`${file}: ${Math.round((100 * done) / total)} %`),
- *   signal: stop.signal,
- * })
- * ```
- */
-export interface DirectoryOptions {
-  /** Receives the progress, often during the work. */
-  readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
-  /** Aborts the work: the lock is released, and the call rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined
-}
 
 /** The members of {@link DirectoryOptions}. */
 const DIRECTORY_OPTIONS: MembersOf<DirectoryOptions> = {
@@ -70,7 +52,7 @@ export async function verifyDirectory(
   const lock = names.length === 0 ? undefined : await lockIfWritable(path)
   try {
     if (lock === undefined) await assertUnlocked(path)
-    const report = await verifyLog(readOnlyDirectory(nodeFiles(path)), { onProgress, signal })
+    const report = await verifyLog(new DirectoryMedium(nodeFiles(path)), { onProgress, signal })
     if (lock === undefined) await assertUnlocked(path)
     return report
   } finally {

@@ -1,6 +1,13 @@
 import type { Collection } from '../../../src/storage/contract.ts'
-import { Damage, type Medium, type ReadableMedium } from '../media/medium.ts'
-import { decodeHeader, decodeOrThrowCorrupt, FrameFile, fileName, HEADER_BYTES, readFrame } from './format.ts'
+import { Damage, type ReadableMedium } from '../media/medium.ts'
+import {
+  decodeHeader,
+  decodeOrThrowCorrupt,
+  type FrameFile,
+  fileName,
+  HEADER_BYTES,
+  readFrame,
+} from './format.ts'
 import { type Segment, State } from './state.ts'
 import type { StoredEntry, TablePart } from './table.ts'
 
@@ -21,62 +28,37 @@ interface Counters {
   readonly nextSegment: number
 }
 
-/** Writes a checkpoint, part by part, and keeps the parts for the tables. */
-export class CheckpointWriter {
-  readonly #file: FrameFile
-  #parts = 0
-
-  private constructor(file: FrameFile) {
-    this.#file = file
+/** Writes a table to a checkpoint. Resolves to its parts. */
+export async function writeTable(
+  file: FrameFile,
+  table: TableName,
+  entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>,
+): Promise<readonly TablePart[]> {
+  const parts: TablePart[] = []
+  let pending: Buffer[] = []
+  let bytes = 0
+  const flush = async () => {
+    const part = { entries: Buffer.concat(pending), due: Number.NEGATIVE_INFINITY }
+    parts.push(part)
+    pending = []
+    bytes = 0
+    const frame: CheckpointFrame = { kind: 'part', table }
+    await file.add(frame, [part.entries])
   }
-
-  /** @param number That of the first journal whose changes it does not hold. */
-  static async create(medium: Medium, number: number): Promise<CheckpointWriter> {
-    return new CheckpointWriter(await FrameFile.create(medium, 'checkpoint', number))
+  for await (const { entry } of entries) {
+    pending.push(entry)
+    bytes += entry.length
+    if (bytes >= PART_BYTES) await flush()
   }
+  if (bytes > 0) await flush()
+  return parts
+}
 
-  get bytes(): number {
-    return this.#file.bytes
-  }
-
-  /** Resolves to the parts of the table. */
-  async writeTable(
-    table: TableName,
-    entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>,
-  ): Promise<readonly TablePart[]> {
-    const parts: TablePart[] = []
-    let pending: Buffer[] = []
-    let bytes = 0
-    const flush = async () => {
-      const part = { entries: Buffer.concat(pending), due: Number.NEGATIVE_INFINITY }
-      parts.push(part)
-      pending = []
-      bytes = 0
-      await this.#add({ kind: 'part', table }, part.entries)
-      this.#parts++
-    }
-    for await (const { entry } of entries) {
-      pending.push(entry)
-      bytes += entry.length
-      if (bytes >= PART_BYTES) await flush()
-    }
-    if (bytes > 0) await flush()
-    return parts
-  }
-
-  /** Gives the file its name. Durable once it resolves. */
-  async finish(counters: Counters): Promise<void> {
-    await this.#add({ kind: 'end', parts: this.#parts, ...counters })
-    await this.#file.finish()
-  }
-
-  abandon(): Promise<void> {
-    return this.#file.abandon()
-  }
-
-  #add(frame: CheckpointFrame, data?: Buffer): Promise<unknown> {
-    return this.#file.add(frame, data && [data])
-  }
+/** Writes the end of a checkpoint with so many parts, and gives it its name. */
+export async function finishCheckpoint(file: FrameFile, parts: number, counters: Counters): Promise<void> {
+  const frame: CheckpointFrame = { kind: 'end', parts, ...counters }
+  await file.add(frame)
+  await file.finish()
 }
 
 /** Reads a checkpoint. Rejects with a `corrupt` failure that names the place if it is damaged. */

@@ -5,9 +5,9 @@ import { cutBlock } from '../../../src/storage/cut-block.ts'
 import { lowerBound, RecentMap } from '../../../src/storage/ordered-list.ts'
 import { type Medium, MissingFile } from '../media/medium.ts'
 import { fileName } from './format.ts'
-import type { JournalFile } from './journal.ts'
+import type { Journal } from './journal.ts'
 import { blocksAt, type FoundBlock, readIndex } from './segment.ts'
-import type { JournalBlock, Log, Place, Run, State } from './state.ts'
+import type { Log, Place, Run, State } from './state.ts'
 
 /** Bytes per read, unless one block is longer. */
 const WINDOW_BYTES = 1_048_576
@@ -21,22 +21,17 @@ const INDEXES_MAX = 16
 /** How often a read begins again because a roll removed its files. */
 const ATTEMPTS_MAX = 10
 
-/** The journals, to find the salt of one. */
-interface Journals {
-  readonly files: readonly JournalFile[]
-}
-
 /** Reads the blocks of logs. */
 export class LogReader {
   readonly #medium: Medium
   readonly #state: State
-  readonly #journals: Journals
+  readonly #journal: Journal
   readonly #indexes = new RecentMap<string, readonly Place[]>(INDEXES_MAX)
 
-  constructor(medium: Medium, state: State, journals: Journals) {
+  constructor(medium: Medium, state: State, journal: Journal) {
     this.#medium = medium
     this.#state = state
-    this.#journals = journals
+    this.#journal = journal
   }
 
   async read(id: string, range: ReadRange): Promise<StoredBlock[]> {
@@ -62,25 +57,25 @@ export class LogReader {
       if (selection.isDone || run.first.firstSeqNum >= range.endSeqNum) break
       const places = await this.#indexOf(id, run)
       const file = { name: fileName('segment', run.segment), salt: 0 }
-      await this.#readPlaces(id, places, places.length, () => file, selection)
+      await this.#readPlaces(id, places, places.length, file, selection)
     }
-    const journalOf = (block: JournalBlock) => this.#journalOf(block)
-    await this.#readPlaces(id, blocks, blocksEnd, journalOf, selection)
+    await this.#readPlaces(id, blocks, blocksEnd, undefined, selection)
     return selection.blocks
   }
 
-  async #readPlaces<Somewhere extends Place>(
+  /** @param file Undefined for places in journals. */
+  async #readPlaces(
     id: string,
-    places: readonly Somewhere[],
+    places: readonly Place[],
     end: number,
-    fileOf: (place: Somewhere) => PlaceFile,
+    file: PlaceFile | undefined,
     selection: Selection,
   ): Promise<void> {
     for (let next = selection.firstOf(places, end); next < end && !selection.isDone; ) {
       const window = windowOf(places, next, end, selection)
       const { offset } = window[0]!
       const last = window.at(-1)!
-      const { name, salt } = fileOf(last)
+      const { name, salt } = file ?? this.#journalOf(last)
       const bytes = await this.#medium.read(name, offset, last.offset + last.bytes - offset)
       const found = window.flatMap((place) => blocksAt(name, place, bytes, offset, id, salt))
       selection.addAll(found)
@@ -88,9 +83,9 @@ export class LogReader {
     }
   }
 
-  #journalOf({ journal }: JournalBlock): PlaceFile {
-    const name = fileName('journal', journal)
-    const file = this.#journals.files.find(({ number }) => number === journal)
+  #journalOf({ journal }: Place): PlaceFile {
+    const name = fileName('journal', journal!)
+    const file = this.#journal.files.find(({ number }) => number === journal)
     if (file === undefined) throw new MissingFile(name)
     return { name, salt: file.salt }
   }
@@ -178,12 +173,12 @@ class Selection {
 }
 
 /** Places in one file that are close together, and about as much as the read wants. */
-function windowOf<Somewhere extends Place>(
-  places: readonly Somewhere[],
+function windowOf(
+  places: readonly Place[],
   start: number,
   placesEnd: number,
   selection: Selection,
-): readonly Somewhere[] {
+): readonly Place[] {
   const first = places[start]!
   let end = start + 1
   let bytes = first.bytes

@@ -6,49 +6,39 @@ import type { Committer } from './committer.ts'
 import { blocksOf } from './segment.ts'
 import { firstOf, type Log, type Run, type State } from './state.ts'
 
-/** How many logs one commit frees blocks of, so that appends do not wait long. */
-const LOGS_PER_COMMIT = 256
 const CHANGE_BYTES = 64
 
 /** What can be freed of a log. */
 interface Freeable {
   readonly change: FreeChange
+  readonly blocks: number
   /** With another epoch, the retention may have been extended since. */
   readonly epoch: number
 }
 
-/**
- * Frees the beginnings of logs: a block that expires before an older one waits for it.
- *
- * @param damaged Logs that cannot be read, and are skipped until the storage is opened again.
- */
+/** Frees the beginnings of logs: a block that expires before an older one waits for it. */
 export async function reclaim(
   medium: ReadableMedium,
   state: State,
   committer: Committer,
   limits: ReclaimLimits,
-  damaged: Set<string>,
 ): Promise<Reclaimed> {
-  const logIds: string[] = []
   let left = limits.blocksMax
   let failure: unknown
   const found: Freeable[] = []
   for (const [id, log] of state.dueLogs(Math.max(limits.now, limits.trimmedBefore))) {
     if (left <= 0) break
-    if (damaged.has(id)) continue
     try {
-      const prefix = new Prefix(log, limits, left)
-      const change = await prefix.changeOf(id, medium)
-      left -= prefix.blocks
-      if (change !== undefined) found.push({ change, epoch: log.head.epoch })
+      const freeable = await freeableOf(medium, id, log, limits, left)
+      if (freeable === undefined) continue
+      found.push(freeable)
+      left -= freeable.blocks
     } catch (error) {
       // It does not stop the others.
-      damaged.add(id)
       failure ??= error
     }
-    if (found.length >= LOGS_PER_COMMIT) logIds.push(...(await free(committer, found.splice(0))))
   }
-  if (found.length > 0) logIds.push(...(await free(committer, found)))
+  const logIds = found.length === 0 ? [] : await free(committer, found)
   if (failure !== undefined && logIds.length === 0) throw failure
   return { more: left <= 0, logIds }
 }
@@ -65,87 +55,53 @@ async function free(committer: Committer, found: readonly Freeable[]): Promise<s
   return freed.map(({ log }) => log)
 }
 
-/** The blocks at the beginning of a log that can be freed: at most so many. */
-class Prefix {
-  readonly #log: Log
-  readonly #limits: ReclaimLimits
-  readonly #blocksMax: number
-  readonly #point: number
-  /** How many there are. */
-  blocks = 0
-  #meteredBytes = 0
-  #below = 0
-  /** The block behind them, if it is in the same run. */
-  #next: FirstBlock | null = null
-
-  constructor(log: Log, limits: ReclaimLimits, blocksMax: number) {
-    this.#log = log
-    this.#limits = limits
-    this.#blocksMax = blocksMax
-    this.#point = reclaimablePoint(log.head.trims, limits.trimmedBefore)
+/** Resolves to the blocks at the beginning of a log that can be freed, at most so many; undefined without. */
+async function freeableOf(
+  medium: ReadableMedium,
+  id: string,
+  log: Log,
+  limits: ReclaimLimits,
+  blocksMax: number,
+): Promise<Freeable | undefined> {
+  const { trims, extensions, epoch } = log.head
+  const point = reclaimablePoint(trims, limits.trimmedBefore)
+  let [below, blocks, meteredBytes] = [0, 0, 0]
+  let next: FirstBlock | null = null
+  const isFreeable = (block: FirstBlock) =>
+    block.endSeqNum <= point || isBlockExpired(blockExpiresAt(block, extensions), limits.now)
+  /** Whether a run can be freed without a look at its blocks. */
+  const isWhole = ({ endSeqNum, lastExpiry }: Run) =>
+    endSeqNum <= point || (!extensions?.length && isBlockExpired(lastExpiry, limits.now))
+  const take = (part: { readonly endSeqNum: number; readonly meteredBytes: number }, count: number) => {
+    below = part.endSeqNum
+    blocks += count
+    meteredBytes += part.meteredBytes
   }
-
-  /** Resolves to the change that frees them; undefined if there are none. */
-  async changeOf(id: string, medium: ReadableMedium): Promise<FreeChange | undefined> {
-    const first = firstOf(this.#log)
-    if (first === undefined || !this.#isFreeable(first)) return undefined
-    await this.#takeAll(id, medium)
-    if (this.blocks === 0) return undefined
-    const [below, meteredBytes, next] = [this.#below, this.#meteredBytes, this.#next]
-    return { kind: 'free', log: id, below, meteredBytes, next }
-  }
-
-  async #takeAll(id: string, medium: ReadableMedium): Promise<void> {
-    const { runs, freedBelow } = this.#log
+  const takeAll = async () => {
     // Appends add to the array meanwhile.
-    const blocks = this.#log.blocks.slice()
-    for (const run of runs) {
-      if (this.#takeRun(run)) continue
-      let isBegun = false
-      for await (const { firstSeqNum, endSeqNum, meteredBytes, expiresAt } of blocksOf(
-        medium,
-        id,
-        run,
-        freedBelow,
-      )) {
-        const block = { firstSeqNum, endSeqNum, expiresAt }
-        if (!this.#take(block, meteredBytes)) {
-          if (isBegun) this.#next = block
+    const last = log.blocks.slice()
+    for (const run of log.runs) {
+      if (isWhole(run) && blocks + run.blocks <= blocksMax) {
+        take(run, run.blocks)
+        continue
+      }
+      const before = blocks
+      for await (const block of blocksOf(medium, id, run, log.freedBelow)) {
+        if (blocks >= blocksMax || !isFreeable(block)) {
+          const { firstSeqNum, endSeqNum, expiresAt } = block
+          if (blocks > before) next = { firstSeqNum, endSeqNum, expiresAt }
           return
         }
-        isBegun = true
+        take(block, 1)
       }
     }
-    for (const block of blocks) if (!this.#take(block, block.meteredBytes)) return
+    for (const block of last) {
+      if (blocks >= blocksMax || !isFreeable(block)) return
+      take(block, 1)
+    }
   }
-
-  #isFreeable(block: FirstBlock): boolean {
-    const { extensions } = this.#log.head
-    return (
-      block.endSeqNum <= this.#point || isBlockExpired(blockExpiresAt(block, extensions), this.#limits.now)
-    )
-  }
-
-  /** Takes a run as a whole, without a look at its blocks, if all of them can be freed. */
-  #takeRun({ endSeqNum, blocks, meteredBytes, lastExpiry }: Run): boolean {
-    const { extensions } = this.#log.head
-    const isExpiredRun = !extensions?.length && isBlockExpired(lastExpiry, this.#limits.now)
-    const isWhole = endSeqNum <= this.#point || isExpiredRun
-    if (!isWhole || this.blocks + blocks > this.#blocksMax) return false
-    this.#add(endSeqNum, blocks, meteredBytes)
-    return true
-  }
-
-  /** Returns whether the next block may follow. */
-  #take(block: FirstBlock, meteredBytes: number): boolean {
-    if (this.blocks >= this.#blocksMax || !this.#isFreeable(block)) return false
-    this.#add(block.endSeqNum, 1, meteredBytes)
-    return true
-  }
-
-  #add(endSeqNum: number, blocks: number, meteredBytes: number): void {
-    this.#below = endSeqNum
-    this.blocks += blocks
-    this.#meteredBytes += meteredBytes
-  }
+  const first = firstOf(log)
+  if (first !== undefined && isFreeable(first)) await takeAll()
+  if (blocks === 0) return undefined
+  return { change: { kind: 'free', log: id, below, meteredBytes, next }, blocks, epoch }
 }

@@ -1,6 +1,6 @@
 import type { Collection } from '../../../src/storage/contract.ts'
 import type { Medium } from '../media/medium.ts'
-import { CheckpointWriter } from './checkpoint.ts'
+import { finishCheckpoint, writeTable } from './checkpoint.ts'
 import { FrameFile, fileName } from './format.ts'
 import type { JournalFile } from './journal.ts'
 import { blocksAt, blocksOf, type FoundBlock, writeRun } from './segment.ts'
@@ -79,20 +79,24 @@ export class Roll {
   async write(): Promise<void> {
     this.#segment = undefined
     this.#written = { runs: 0, runBytes: 0 }
-    const checkpoint = await CheckpointWriter.create(this.#medium, this.#next)
+    const checkpoint = await FrameFile.create(this.#medium, 'checkpoint', this.#next)
+    let parts = 0
     let isFinishing = false
     try {
       for (const [number, { end }] of this.#ended) {
         this.#contents.set(number, await this.#medium.read(fileName('journal', number), 0, end))
       }
       for (const documents of this.#documents) {
-        documents.parts = await checkpoint.writeTable(documents.collection, this.#entries(documents))
+        documents.parts = await writeTable(checkpoint, documents.collection, this.#entries(documents))
+        parts += documents.parts.length
       }
-      this.#logs.parts = await checkpoint.writeTable('logs', this.#logEntries())
+      this.#logs.parts = await writeTable(checkpoint, 'logs', this.#logEntries())
+      parts += this.#logs.parts.length
       await this.#finishSegment()
       isFinishing = true
       const { nextSegment } = this.#state
-      await checkpoint.finish({ segments: this.#segments(), nextVersion: this.#nextVersion, nextSegment })
+      const counters = { segments: this.#segments(), nextVersion: this.#nextVersion, nextSegment }
+      await finishCheckpoint(checkpoint, parts, counters)
       this.checkpointBytes = checkpoint.bytes
     } catch (error) {
       await checkpoint.abandon()

@@ -71,11 +71,6 @@ export class Space {
     if (hasRoom) this.#isFull = false
   }
 
-  /** Resolves when nothing is allocated or released. */
-  idle(): Promise<void> {
-    return this.#queue.run(async () => {})
-  }
-
   /** Allocates the reserve. Resolves to whether there is room for it. */
   async #allocate(): Promise<boolean> {
     if (this.#isReserved) return true

@@ -49,8 +49,6 @@ export class LogStore implements Housekeeping {
   readonly #options: LogStorageOptions
   readonly #onError: (error: unknown) => void
   readonly #reclaims = new SerialQueue()
-  /** Logs that could not be read. */
-  readonly #damaged = new Set<string>()
   #checkpointBytes: number
   /** Settles with the roll that is running. Never rejects. */
   #rolling: Promise<void> | undefined
@@ -123,7 +121,7 @@ export class LogStore implements Housekeeping {
       while (this.#rolling !== undefined) await this.#rolling
       this.#isReclaiming = true
       try {
-        const reclaimed = await reclaim(this.#medium, this.state, this.committer, limits, this.#damaged)
+        const reclaimed = await reclaim(this.#medium, this.state, this.committer, limits)
         await this.space.makeRoom(await this.#removeUnusedSegments())
         return reclaimed
       } finally {
@@ -165,7 +163,6 @@ export class LogStore implements Housekeeping {
     await this.#rolling
     // Without the closing group, the next opening must assume that the last group is not durable.
     await this.journal.close().catch(() => {})
-    await this.space.idle()
     await this.#medium.close()
   }
 

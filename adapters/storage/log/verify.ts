@@ -90,8 +90,21 @@ export interface DirectoryProgress {
   readonly file: string
 }
 
-export interface VerifyOptions {
+/**
+ * Options of {@link verifyDirectory}.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * await verifyDirectory('./data', {
+ *   onProgress: ({ done, total, file }) => console.log(`${file}: ${Math.round((100 * done) / total)} %`),
+ *   signal: stop.signal,
+ * })
+ * ```
+ */
+export interface DirectoryOptions {
+  /** Receives the progress, often during the work. */
   readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
+  /** Aborts the work: the lock is released, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -100,7 +113,7 @@ export interface VerifyOptions {
  * records, and whether heads, runs and counts agree. If the checkpoint or a journal is damaged, the state is
  * unknown, and nothing else is checked.
  */
-export async function verifyLog(medium: Medium, options: VerifyOptions = {}): Promise<VerifyReport> {
+export async function verifyLog(medium: Medium, options: DirectoryOptions = {}): Promise<VerifyReport> {
   const files = (await medium.list()).filter(({ name }) => parseFileName(name) !== undefined)
   const verification = new Verification(medium, files, options)
   await verification.run()
@@ -122,12 +135,12 @@ class Verification {
   readonly bytes: number
   readonly #medium: ReadableMedium
   readonly #files: readonly MediumFile[]
-  readonly #options: VerifyOptions
+  readonly #options: DirectoryOptions
   /** The streams of logs. */
   readonly #streams = new Map<string, { readonly basin: string; readonly name: string }>()
   #read = 0
 
-  constructor(medium: Medium, files: readonly MediumFile[], options: VerifyOptions) {
+  constructor(medium: Medium, files: readonly MediumFile[], options: DirectoryOptions) {
     this.#files = files
     this.#options = options
     this.bytes = files.reduce((sum, { bytes }) => sum + bytes, 0)

@@ -17,11 +17,6 @@ export async function directoryMedium(files: Files): Promise<Medium> {
   })
 }
 
-/** A medium in a directory that must not change, not even by removing what is unfinished. */
-export function readOnlyDirectory(files: Files): Medium {
-  return new DirectoryMedium(files)
-}
-
 /** Whether the medium may have made a file of this name. */
 export function isOfMedium(name: string): boolean {
   return isFinishedName(name) || isTemporaryName(name)
@@ -42,7 +37,7 @@ interface OpenJournal {
   readonly file: File
 }
 
-class DirectoryMedium implements Medium {
+export class DirectoryMedium implements Medium {
   readonly #files: Files
   readonly #directory: { readonly name: string; readonly id: string | undefined }
   #journal: OpenJournal | undefined
