@@ -145,7 +145,7 @@ export class Connection {
       // Before they are copied: see `Outbox.beginCopying`.
       if (noteReceived !== undefined) await locally(noteReceived(records, this.#position, tail !== undefined))
       if (records.length > known.length) await this.#append(records.slice(known.length))
-      this.#isAtTail = tail !== undefined
+      this.#isAtTail = tail?.seqNum === this.#next
       this.#tail = Math.max(this.#tail, tail?.seqNum ?? this.#next)
       this.#report()
       // Nothing follows, so there is nothing to connect for.

@@ -82,12 +82,16 @@ describe('a mirror of a read', () => {
     await copy.close()
   })
 
-  it('is live only once the read reaches the tail', async () => {
+  it.each([
+    ['no tail', batch(records(0, 100)), { kind: 'catching-up', position: 100, tail: 100 }],
+    ['a later tail', batch(records(0, 100), 200), { kind: 'catching-up', position: 100, tail: 200 }],
+    ['its end as the tail', batch(records(0, 100), 100), { kind: 'live' }],
+  ])('that has a batch with %s is live once it reaches the tail', async (_, first, expected) => {
     const { local, clock } = await openLocal()
-    const { remote } = scripted(local, [batch(records(0, 100))], 100)
+    const { remote } = scripted(local, [first], 100)
     const copy = mirror(remote, local)
     await clock.settle()
-    expect(copy.state).toEqual({ kind: 'catching-up', position: 100, tail: 100 })
+    expect(copy.state).toEqual(expected)
     await copy.close()
   })
 
