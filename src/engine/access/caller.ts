@@ -14,7 +14,7 @@ import { OPERATIONS, type Operation, type ResourceKind } from '../../model/acces
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RetentionPolicy } from '../../model/config.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
-import type { ListQuery, Page } from '../../model/info.ts'
+import { EMPTY_PAGE, type ListQuery, type Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
 import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
@@ -117,18 +117,18 @@ export class Permit {
   }
 
   /**
-   * Lists the resources that the caller may see, by their names in the storage. Resolves to undefined when it
-   * may see none of those queried.
+   * Lists the resources that the caller may see, by their names in the storage. Resolves to
+   * {@link EMPTY_PAGE} when it may see none of those queried.
    */
   async list<Item>(
     kind: ResourceKind,
     query: ListQuery,
     list: (query: ListQuery) => Promise<Page<Item>>,
     nameOf: (item: Item) => string,
-  ): Promise<Page<Item> | undefined> {
+  ): Promise<Page<Item>> {
     const set = this.#grant.scope[kind]
     const scoped = scopedQuery(set, kind === 'streams' ? prefixedQuery(this.#grant, query) : query)
-    return scoped === undefined ? undefined : withinSet(set, await list(scoped), nameOf)
+    return scoped === undefined ? EMPTY_PAGE : withinSet(set, await list(scoped), nameOf)
   }
 }
 

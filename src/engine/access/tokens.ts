@@ -205,10 +205,9 @@ export class Tokens {
     const { session, catalog } = this.#context
     await catalog.forEach('tokens', '', async ({ key, value, version }) => {
       const { expiresAt } = value
-      if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) return undefined
+      if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) return
       // A token that was revoked or replaced meanwhile stays as it is.
       await session.commit([{ kind: 'delete', collection: 'tokens', key, expect: version }])
-      return undefined
     })
     this.#expiredDeletedAt = now
   }

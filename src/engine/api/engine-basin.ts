@@ -140,10 +140,7 @@ export class EngineBasin extends Basin {
         ({ name }) => name,
       )
       // A missing basin is reported even to a caller that may see none of its streams.
-      if (page === undefined) {
-        await this.#services.streams.list(this.name, { ...query, limit: 1 })
-        return EMPTY_PAGE
-      }
+      if (page === EMPTY_PAGE) await this.#services.streams.list(this.name, { ...query, limit: 1 })
       return { ...page, items: page.items.map((info) => shownInfo(permit, info)) }
     })
   }

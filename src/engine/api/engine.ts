@@ -19,7 +19,6 @@ import type { RestoredStream } from '../../model/creation.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
 import {
   type BasinInfo,
-  EMPTY_PAGE,
   LIST_QUERY,
   type ListQuery,
   LOCATION,
@@ -169,17 +168,13 @@ export class Engine extends Headwater {
 
   override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
-    return this.#caller.run(
-      'list-basins',
-      {},
-      options,
-      async (permit) =>
-        (await permit.list(
-          'basins',
-          query,
-          (scoped) => this.#services.basins.list(scoped),
-          ({ name }) => name,
-        )) ?? EMPTY_PAGE,
+    return this.#caller.run('list-basins', {}, options, (permit) =>
+      permit.list(
+        'basins',
+        query,
+        (scoped) => this.#services.basins.list(scoped),
+        ({ name }) => name,
+      ),
     )
   }
 
@@ -196,15 +191,14 @@ export class Engine extends Headwater {
     options?: CallOptions,
   ): Promise<Page<AccessTokenInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
-    return this.#caller.run('list-access-tokens', {}, options, async (permit) => {
-      const page = await permit.list(
+    return this.#caller.run('list-access-tokens', {}, options, (permit) =>
+      permit.list(
         'accessTokens',
         query,
         (scoped) => this.#services.tokens.list(scoped),
         ({ id }) => id,
-      )
-      return page ?? EMPTY_PAGE
-    })
+      ),
+    )
   }
 
   override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {

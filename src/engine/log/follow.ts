@@ -174,10 +174,7 @@ export class ReadCursor implements RecordCursor, Follower {
     }
     const due = head.writeState?.closed ? 'end' : this.#timer.due()
     if (due === 'heartbeat') return this.#heartbeat()
-    if (due === 'end') {
-      this.#release()
-      return undefined
-    }
+    if (due === 'end') return this.#release()
     this.#share.resize(0)
     this.#timer.schedule(() => this.wake())
     return new Promise((resolve) => {
@@ -191,10 +188,7 @@ export class ReadCursor implements RecordCursor, Follower {
     const opened = andThen(held, () => this.#openLive(live))
     return andThen(opened, (batch) => {
       if (this.#isClosed()) return undefined
-      if (batch === undefined) {
-        this.#release()
-        return undefined
-      }
+      if (batch === undefined) return this.#release()
       this.#position = live.block.endSeqNum
       this.#deliver(batch, batch.count < count)
       return { kind: 'batch', batch }
@@ -244,8 +238,7 @@ export class ReadCursor implements RecordCursor, Follower {
       }
       this.#end = tail.seqNum
     }
-    this.#release()
-    return undefined
+    return this.#release()
   }
 
   async #nextBatchOfHistory(): Promise<ReadBatch | undefined> {
@@ -257,10 +250,7 @@ export class ReadCursor implements RecordCursor, Follower {
     if (this.#isClosed()) return undefined
     if (isGone) throw this.#log.loss ?? deletedUnderReadError()
     this.#position = next
-    if (batch === undefined) {
-      if (ended) this.#release()
-      return undefined
-    }
+    if (batch === undefined) return ended ? this.#release() : undefined
     this.#deliver(batch, ended)
     const { tail } = this
     return batch.lastSeqNum + 1 === tail.seqNum ? batch.withTail(tail) : batch
@@ -310,14 +300,15 @@ export class ReadCursor implements RecordCursor, Follower {
     })
   }
 
-  /** Frees everything. */
-  #release(): void {
+  /** Ends the read, and frees everything. */
+  #release(): undefined {
     this.#phase = 'closed'
     this.#unfollow?.()
     this.#timer.cancel()
     this.#history.forget()
     this.#share.close()
     this.#options.onClose()
+    return undefined
   }
 
   #isClosed(): boolean {

@@ -50,7 +50,7 @@ export class HistoryReader {
   /** Blocks that were read and not delivered. */
   #blocks: StoredBlock[] = []
   #ahead: { readonly from: number; readonly blocks: Promise<readonly StoredBlock[]> } | undefined
-  #requests = 0
+  #isRepeated = false
 
   constructor(log: StreamLog, options: HistoryOptions) {
     this.#log = log
@@ -90,7 +90,7 @@ export class HistoryReader {
   async next(position: number, end: number, limits: ReadLimits): Promise<HistoryStep> {
     const batch = new BatchBuilder(limits)
     let next = position
-    let stored = this.#current(next, end) ?? (await this.#peek({ seqNum: next }, next, end, limits))
+    let stored = await this.#peek({ seqNum: next }, next, end, limits)
     if (stored === undefined) return { batch: undefined, next: Math.max(position, end), ended: false }
     // Blocks that are already read are delivered before the storage is asked for more.
     for (; stored !== undefined; stored = this.#current(next, end)) {
@@ -168,8 +168,8 @@ export class HistoryReader {
     const { count, meteredBytes } = sizeOf(blocks)
     if (count > 0) this.#log.recordBytes = meteredBytes / count
     share.resize(readCost(meteredBytes, count))
-    const isRepeated = this.#requests++ > 0
-    if (isRepeated) this.#readAhead(blocks, end, afterDelivering(limits, count, meteredBytes))
+    if (this.#isRepeated) this.#readAhead(blocks, end, afterDelivering(limits, count, meteredBytes))
+    this.#isRepeated = true
     return this.#log.codec.split(blocks)
   }
 

@@ -163,11 +163,10 @@ export class BasinService {
   /** Completes the deletion of basins. Part of the background work. */
   async finishDeletions(): Promise<void> {
     await this.#context.catalog.forEach('basins', '', async (basin) => {
-      if (basin.value.deletedAt === null) return undefined
+      if (basin.value.deletedAt === null) return
       // If some could not be deleted, the next run tries again.
       await this.#deleteStreams(basin.key)
       await this.#remove(basin)
-      return undefined
     })
   }
 

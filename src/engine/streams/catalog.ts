@@ -101,7 +101,7 @@ export class Catalog {
   async forEach<From extends keyof Documents>(
     collection: From,
     prefix: string,
-    work: (document: Versioned<Documents[From]>) => Promise<'stop' | undefined>,
+    work: (document: Versioned<Documents[From]>) => Promise<unknown>,
   ): Promise<void> {
     const { session, onBackgroundError, closing } = this.#context
     let after = ''
