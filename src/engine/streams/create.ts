@@ -99,7 +99,9 @@ export class StreamCreator {
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(config)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit, isRepeated) => {
-      const basin = (await catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
+      const found = await catalog.basin(ref.basin)
+      if (found === undefined && always) await catalog.createBasinIfMissing(ref.basin, defaultRetention)
+      const basin = found ?? (await catalog.existingBasin(ref.basin))
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const isAllowed = always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
       if (!isAllowed) throw purpose === 'append' ? noStreamToAppendTo(ref) : streamNotFound(ref)
@@ -112,15 +114,6 @@ export class StreamCreator {
       await this.add(commit, document, basin)
       return document
     })
-  }
-
-  async #newBasin(
-    { basin }: StreamRef,
-    { always, defaultRetention }: CreationPolicy,
-  ): Promise<Versioned<BasinDocument>> {
-    const { catalog } = this.#context
-    if (always) await catalog.createBasinIfMissing(basin, defaultRetention)
-    return catalog.existingBasin(basin)
   }
 }
 
