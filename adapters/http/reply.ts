@@ -8,10 +8,10 @@ export interface Reply {
   readonly body?: string | Uint8Array | ReplyStream | undefined
 }
 
-/** A body produced while it is sent. `return` is called when the client leaves, even during `next`. */
 /** Bytes that are written at once, in one or more parts. */
 export type ReplyChunk = Uint8Array | readonly Uint8Array[]
 
+/** A body produced while it is sent. `return` is called when the client leaves, even during `next`. */
 export interface ReplyStream extends AsyncIterable<ReplyChunk> {
   /**
    * Set by the bridge. Called when the memory of a client that does not read is needed: what was not sent is
