@@ -83,6 +83,7 @@ export function stopSignal(context: Pick<CliContext, 'signals' | 'now' | 'exitNo
 
 /** Resolves after the time, or when the signal aborts. */
 export function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const end = () => {
       cancel()

@@ -1,17 +1,16 @@
-import type { Clock } from '../../src/index.ts'
 import { exportEntries } from './export-entries.ts'
 import type { ExportCounts } from './export-entry.ts'
 import { importEntries } from './import-entries.ts'
 import type { ImportOptions } from './import-stream.ts'
 import type { Service, StreamPath } from './service.ts'
 
-/** How long to wait between two passes of a copy that follows, in milliseconds. */
-const FOLLOW_MS = 1_000
-
 interface CopyOptions extends Pick<ImportOptions, 'filter' | 'resume' | 'renumber' | 'onWarning'> {
-  readonly clock: Clock
-  /** Repeats the copy until the signal, and then once more. Without it, the copy is made once. */
-  readonly until?: AbortSignal | undefined
+  /** Returns the current time in milliseconds. */
+  readonly now: () => number
+  /**
+   * Waits before the next pass. Resolves to whether it is the last one. Without it, there is one pass.
+   */
+  readonly nextPass?: (() => Promise<{ readonly isLast: boolean }>) | undefined
   /** Called after each batch, with all records so far and the stream that they belong to. */
   readonly onProgress?: ((records: number, stream: string | undefined) => void) | undefined
   /** Called when a pass has found nothing new. */
@@ -25,7 +24,7 @@ interface CopyOptions extends Pick<ImportOptions, 'filter' | 'resume' | 'renumbe
  * @throws TransferError
  */
 export async function copy(source: Service, target: Service, options: CopyOptions): Promise<ExportCounts> {
-  const { filter, renumber, clock, until, onProgress, onCaughtUp, onWarning } = options
+  const { filter, renumber, nextPass, onProgress, onCaughtUp, onWarning } = options
   let records = 0
   let { resume } = options
   // A copy that is continued is not read again, except for its last record, which is compared.
@@ -34,9 +33,8 @@ export async function copy(source: Service, target: Service, options: CopyOption
     const tail = copied && (await target.tail(copied))
     return Math.max(0, (tail?.seqNum ?? 0) - 1)
   }
-  for (;;) {
-    const isLast = until === undefined || until.aborted
-    const now = clock.now()
+  for (let isLast = false; ; ) {
+    const now = options.now()
     const counts = await importEntries(exportEntries(source, { filter, now, startOf }), target, {
       filter,
       resume,
@@ -46,21 +44,9 @@ export async function copy(source: Service, target: Service, options: CopyOption
       onWarning,
     })
     records += counts.records
-    if (isLast) return { ...counts, records }
+    if (isLast || nextPass === undefined) return { ...counts, records }
     if (counts.records === 0) onCaughtUp?.()
     resume = true
-    await delay(clock, until)
+    isLast = (await nextPass()).isLast
   }
-}
-
-function delay(clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      cancel()
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const cancel = clock.schedule(signal.aborted ? 0 : FOLLOW_MS, end)
-    signal.addEventListener('abort', end)
-  })
 }

@@ -7,7 +7,7 @@ import { Service } from '../../adapters/transfer/service.ts'
 import { TransferError } from '../../adapters/transfer/transfer-error.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { ReadBatchSchema } from '../wire/gen/records_pb.ts'
-import { clientOf, type Endpoint, immediateClock, openEndpoint } from './support.ts'
+import { clientOf, type Endpoint, NOW, openEndpoint } from './support.ts'
 
 type Fetch = NonNullable<ConnectOptions['fetch']>
 
@@ -74,7 +74,7 @@ function endless(chunk: Uint8Array) {
 async function copied(source: Endpoint) {
   const target = await openEndpoint({ kind: 'directory' })
   const from = new Service(clientOf({ fetch: source.fetch }))
-  const options = { filter: EVERYTHING, clock: immediateClock(), resume: false }
+  const options = { filter: EVERYTHING, now: () => NOW, resume: false }
   const error = await copy(from, target.service, options).then(
     () => undefined,
     (error: unknown) => error,
@@ -157,7 +157,7 @@ it('a copy that ended with an error is completed from a server that behaves', as
   expect(error).toBeInstanceOf(TransferError)
   isHostile = false
   const from = new Service(clientOf({ fetch: source.fetch }))
-  await copy(from, target.service, { filter: EVERYTHING, clock: immediateClock(), resume: true })
+  await copy(from, target.service, { filter: EVERYTHING, now: () => NOW, resume: true })
   const bodies = await target.stream('s').read().toArray()
   expect(bodies.map(({ body }) => body)).toEqual(Array.from({ length: RECORDS }, (_, i) => `record ${i}`))
 })

@@ -210,12 +210,7 @@ export const infoCommand = (context: CliContext) =>
         ])
         const info = listed?.items.find((item) => item.name === name.stream)
         const retention = config?.retentionPolicy
-        const facts = factsOf(nameText(name), {
-          ...details,
-          bytes: lastValue(metrics),
-          retention,
-          info,
-        })
+        const facts = factsOf(nameText(name), details, lastValue(metrics), retention, info)
         if (options.json) {
           // Members that are undefined are left out.
           const form = Object.fromEntries(facts.map(([, member, value]) => [member, value]))
@@ -229,25 +224,23 @@ export const infoCommand = (context: CliContext) =>
       }),
     )
 
-interface KnownInfo extends StreamDetails {
-  /** Metered bytes. */
-  readonly bytes: number | undefined
-  readonly retention: RetentionPolicy | undefined
-  readonly info: StreamInfo | undefined
-}
-
 /** A label, a member of the JSON, its value, and the text for people if that is another one. */
 type Fact = readonly [label: string, member: string, value: unknown, text?: string | undefined]
 
-function factsOf(name: string, { bytes, retention, info, ...known }: KnownInfo): Fact[] {
-  const { records, lastWrite } = known
+function factsOf(
+  name: string,
+  { records, firstSeqNum, nextSeqNum, lastWrite }: StreamDetails,
+  bytes: number | undefined,
+  retention: RetentionPolicy | undefined,
+  info: StreamInfo | undefined,
+): Fact[] {
   const inUnit = bytes === undefined || bytes < 1024 ? '' : ` (${bytesText(bytes)})`
   return [
     ['stream', 'name', name],
     ['records', 'records', records, records?.toLocaleString('en-US')],
     ['bytes', 'bytes', bytes, bytes === undefined ? undefined : `${bytes.toLocaleString('en-US')}${inUnit}`],
-    ['first sequence number', 'first_seq_num', known.firstSeqNum],
-    ['next sequence number', 'next_seq_num', known.nextSeqNum],
+    ['first sequence number', 'first_seq_num', firstSeqNum],
+    ['next sequence number', 'next_seq_num', nextSeqNum],
     ['last write', 'last_write', lastWrite, lastWrite === undefined ? undefined : timeText(lastWrite)],
     [
       'retention',

@@ -21,7 +21,7 @@ import {
 } from '../../transfer/name-filter.ts'
 import { Service } from '../../transfer/service.ts'
 import { TransferError } from '../../transfer/transfer-error.ts'
-import { type CliContext, stopSignal } from '../context.ts'
+import { type CliContext, delay, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable } from '../errors.ts'
 import { chunksOf, type Input, openInput } from '../input.ts'
 import { KEY_OPTIONS, keyFileOption, keyOption, newCommand, recordsCommand } from '../options.ts'
@@ -306,6 +306,9 @@ function sideOf(side: 'FROM' | 'TO', text: string, { env }: CliContext): CliTarg
   return serverWith(text, side, [[variable, env[variable] || undefined]])
 }
 
+/** How long a copy that follows waits between two passes, in milliseconds. */
+const FOLLOW_MS = 1_000
+
 async function copyBetween(
   from: CliTarget,
   to: CliTarget,
@@ -319,6 +322,10 @@ async function copyBetween(
   const signal = follow ? undefined : stop.signal
   const bar = progressBar(context, 'Copying', quiet)
   let isCaughtUp = false
+  const nextPass = async () => {
+    await delay(FOLLOW_MS, context.clock, stop.signal)
+    return { isLast: stop.signal.aborted }
+  }
   try {
     return await connected(from, context, { retries: RETRIES }, (source, fromServer) =>
       connected(to, context, { retries: RETRIES }, (target, toServer) => {
@@ -329,8 +336,8 @@ async function copyBetween(
           filter: filterOfOptions(options),
           resume,
           renumber,
-          until: follow ? stop.signal : undefined,
-          clock: context.clock,
+          now: () => context.clock.now(),
+          nextPass: follow ? nextPass : undefined,
           onProgress: (records, stream = '') =>
             bar.update(records, undefined, `${countText(records, 'record')}  ${stream}`),
           onCaughtUp() {
