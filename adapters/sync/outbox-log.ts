@@ -10,17 +10,11 @@ import { secureRandom } from '../../src/runtime/random.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
 import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
 import {
-  batchRecords,
-  decisionRecord,
-  emptyOutbox,
   initialProgress,
   type LogRecord,
+  noteRecord,
   type OutboxListener,
-  type OutboxState,
-  progressRecord,
-  replacedRecord,
-  storedRecord,
-  withLogRecords,
+  OutboxState,
 } from '../../src/sync/outbox-log.ts'
 import { pauseUntil, tailOrZero } from './pause.ts'
 
@@ -45,19 +39,21 @@ interface LogListener extends OutboxListener {
 
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
+  readonly clock: Clock
   readonly #stream: Stream
   readonly #random: () => number
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #outbox: LogListener
   #identity = ''
-  #state = emptyOutbox()
+  #state = new OutboxState()
   /** The tail of the log when it was opened. */
   #initialTail = Number.POSITIVE_INFINITY
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
   constructor(stream: Stream, random: (() => number) | undefined, signal: AbortSignal, outbox: LogListener) {
+    this.clock = stream.context.clock
     this.#outbox = outbox
     // An append to a log that was deleted fails, instead of beginning one without an id.
     this.#stream = stream.sibling(stream.name, { autoCreate: false, config: LOG_CONFIG })
@@ -74,10 +70,6 @@ export class OutboxLog {
   /** The identity of the stream, which names the election of the tabs; empty until the outbox is loaded. */
   get identity(): string {
     return this.#identity
-  }
-
-  get clock(): Clock {
-    return this.#stream.context.clock
   }
 
   /** The id of the outbox; undefined until everything was read that the log had when it was opened. */
@@ -98,22 +90,16 @@ export class OutboxLog {
     return () => this.#listeners.delete(listener)
   }
 
-  /**
-   * Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal.
-   */
-  until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
-    return this.#until(condition, () => this.#failure ?? this.end, signal)
-  }
-
   /** Settles as `until` does, but waits while the storage fails in a way that may pass. */
   eventually(condition: () => boolean, signal?: AbortSignal): Promise<void> {
-    return this.#until(condition, () => this.end, signal)
+    return this.until(condition, signal, () => this.end)
   }
 
-  async #until(
+  /** Resolves when a condition holds; rejects with the failure of the log, or with the reason of a signal. */
+  async until(
     condition: () => boolean,
-    failure: () => HeadwaterError | undefined,
     signal?: AbortSignal,
+    failure = () => this.#failure ?? this.end,
   ): Promise<void> {
     if (condition() && !signal?.aborted) return
     let unsubscribe = () => {}
@@ -140,28 +126,24 @@ export class OutboxLog {
 
   /** Begins again with another stream. Ends what every sender does at the moment. */
   async replaceStream(signal: AbortSignal): Promise<void> {
-    await this.append([fenceRecord(newToken()), replacedRecord(this.newProducer())], { signal })
+    await this.append([fenceRecord(newToken()), noteRecord('replaced', {})], { signal })
   }
 
-  /** Appends records, and resolves once the state includes them. */
-  async append(records: readonly LogRecord[], options: AppendOptions = {}): Promise<void> {
-    const ack = await this.#stream.append([...records], options)
-    await this.#include(records, ack, options.signal)
-  }
-
-  /**
-   * Appends the records of an entry, and resolves once the state includes it. Calls `stored` before that,
-   * when its number is known.
-   */
-  async appendEntry(
-    input: Parameters<typeof batchRecords>[0],
-    signal: AbortSignal | undefined,
-    stored: (number: number) => void,
+  /** Appends records, and resolves once the state includes them. Calls `stored` when their place is known. */
+  async append(
+    records: readonly LogRecord[],
+    options: AppendOptions = {},
+    stored?: (number: number) => void,
   ): Promise<void> {
-    const records = batchRecords(input, randomText(NONCE_LENGTH, this.#random))
-    const ack = await this.#stream.append(records, { signal })
-    stored(ack.start.seqNum)
-    await this.#include(records, ack, signal)
+    const ack = await this.#stream.append([...records], options)
+    stored?.(ack.start.seqNum)
+    this.#includeOwn(records, ack)
+    await this.until(() => this.#state.next >= ack.end.seqNum, options.signal)
+  }
+
+  /** Returns the nonce of an entry. */
+  newNonce(): string {
+    return randomText(NONCE_LENGTH, this.#random)
   }
 
   /**
@@ -182,11 +164,11 @@ export class OutboxLog {
       // Other tabs may have appended them, or have noted it.
       await this.catchUp(signal)
       if (this.#state.replacedAt > since) throw new HeadwaterError('stream_deleted', 'the copy begins again')
-      const found = entriesFound(this.#state, records)
-      if (found.length === 0) return
+      const confirmed = entriesFound(this.#state, records)
+      if (confirmed.length === 0) return
+      const matchSeqNum = this.#state.next
       try {
-        const matchSeqNum = this.#state.next
-        return await this.append([storedRecord(found, copiedTo)], { matchSeqNum, signal })
+        return await this.append([noteRecord('stored', { confirmed, copiedTo })], { matchSeqNum, signal })
       } catch (error) {
         if (codeOf(error) !== 'seq_num_mismatch') throw error
       }
@@ -205,38 +187,23 @@ export class OutboxLog {
     // The parked batches are known only once the log has been read.
     await this.until(() => this.device !== undefined, signal)
     if (this.#state.entries.get(number)?.error === undefined) throw notParked(number)
-    await this.append([decisionRecord(decision, number)], { signal })
+    await this.append([noteRecord(decision, { number })], { signal })
     // Another tab has decided to send it before.
     if (decision === 'discard' && this.#state.entries.has(number)) throw notParked(number)
   }
 
-  /** Returns the id of a new producer. */
-  newProducer(): string {
-    return randomText(PRODUCER_LENGTH, this.#random)
-  }
-
-  /**
-   * Resolves when the state includes what was appended. What this tab has appended need not be read back,
-   * unless others were first.
-   */
-  async #include(records: readonly LogRecord[], { start, end }: AppendAck, signal?: AbortSignal) {
-    const { seqNum, timestamp } = start
-    // The log has the time of the append, which is the same for all.
-    if (seqNum === this.#state.next)
-      this.#read(
-        records.map(({ headers, body }, index) => ({ seqNum: seqNum + index, timestamp, headers, body })),
-      )
-    await this.until(() => this.#state.next >= end.seqNum, signal)
-  }
-
+  /** Reads the log until the signal aborts or the log has failed permanently. */
   async #follow(): Promise<void> {
     for (let failures = 1; ; failures++) {
       try {
         await this.#begin()
-        await this.#readOn(() => {
+        const query = { seqNum: this.#state.next, clamp: true, waitMs: Number.POSITIVE_INFINITY }
+        const read = this.#stream.read(query, { as: 'bytes', signal: this.#signal })
+        for await (const { records } of read.batches()) {
           failures = 0
           this.#failure = undefined
-        })
+          this.#include(records)
+        }
       } catch (error) {
         this.#failure = asHeadwaterError(error)
       }
@@ -247,52 +214,45 @@ export class OutboxLog {
     }
   }
 
-  /** Reads what is appended, until the signal aborts. Calls back for each batch. */
-  async #readOn(onBatch: () => void): Promise<void> {
-    const query = { seqNum: this.#state.next, clamp: true, waitMs: Number.POSITIVE_INFINITY }
-    // Not `follow`, which copies each batch for callers that may write to it.
-    const cursor = await this.#stream.openCursor(query, { allowsEmpty: 'always' })
-    const ignoreSignal = onAbort(this.#signal, () => cursor?.close())
-    try {
-      for (let event = await cursor?.next(); event !== undefined; event = await cursor?.next()) {
-        if (event.kind !== 'batch') continue
-        onBatch()
-        // Most were appended by this tab, and are included already.
-        this.#read(event.batch.records.filter(({ seqNum }) => seqNum >= this.#state.next))
-      }
-    } finally {
-      ignoreSignal()
-      cursor?.close()
-    }
-  }
-
+  /** Creates the log if it is missing. */
   async #begin(): Promise<void> {
     const tail = await tailOrZero(this.#stream, this.#signal)
-    if (tail === 0) await this.#create()
+    if (tail === 0) {
+      const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
+      const [device, producer] = [DEVICE_LENGTH, PRODUCER_LENGTH].map((length) =>
+        randomText(length, this.#random),
+      )
+      const progress = noteRecord('progress', initialProgress(device!, producer!))
+      await missing.append([progress], { matchSeqNum: 0, signal: this.#signal }).catch((error) => {
+        // Another tab was first.
+        if (codeOf(error) !== 'seq_num_mismatch') throw error
+      })
+    }
     this.#identity = await this.#stream.identity({ signal: this.#signal })
     // A log that is opened again after a failure stays loaded.
     this.#initialTail = Math.min(this.#initialTail, tail)
   }
 
-  async #create(): Promise<void> {
-    const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
-    const progress = initialProgress(randomText(DEVICE_LENGTH, this.#random), this.newProducer())
-    try {
-      await missing.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })
-    } catch (error) {
-      // Another tab was first.
-      if (codeOf(error) !== 'seq_num_mismatch') throw error
-    }
+  /** Includes what this tab has appended, which need not be read back, unless others were first. */
+  #includeOwn(records: readonly LogRecord[], { start: { seqNum, timestamp } }: AppendAck): void {
+    // The log has the time of the append, which is the same for all.
+    if (seqNum === this.#state.next)
+      this.#include(records.map((record, index) => ({ ...record, seqNum: seqNum + index, timestamp })))
   }
 
-  #read(records: readonly SequencedRecord[]): void {
-    if (records.length === 0) return
+  #include(all: readonly SequencedRecord[]): void {
     const { next, progress } = this.#state
-    const { seqNum } = records[0]!
-    // Another tab has trimmed the log, of which nothing is needed that this tab has missed.
-    if (seqNum > next) this.#state = { ...emptyOutbox(), progress }
-    this.#state = withLogRecords(this.#state, records, this.#outbox)
-    if (seqNum > next) this.#outbox.missed(seqNum)
+    const records = all.filter(({ seqNum }) => seqNum >= next)
+    const [first] = records
+    if (first === undefined) return
+    const hasMissed = first.seqNum > next
+    if (hasMissed) {
+      // Another tab has trimmed the log, of which nothing is needed that this tab has missed.
+      this.#state = new OutboxState()
+      this.#state.progress = progress
+    }
+    this.#state.include(records, this.#outbox)
+    if (hasMissed) this.#outbox.missed(first.seqNum)
     this.#changed()
   }
 

@@ -1,38 +1,32 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { trimRecord } from '../../src/model/record.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
 import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
 import {
   type AfterRefusal,
-  confirmationsOf,
   contentionMs,
   entriesToSend,
-  type SenderState,
+  type OutboxStatus,
   sendOutcome,
   sentRecords,
-  storedEntries,
 } from '../../src/sync/outbox.ts'
 import {
-  type Confirmed,
-  entriesInDoubt,
-  isDoubtFound,
+  type Attempt,
   isWaiting,
+  type LogRecord,
+  nextEpoch,
+  noteRecord,
   type OutboxEntry,
   outcomeUnknownError,
   type Progress,
-  parkedRecord,
-  progressRecord,
-  storedRecord,
-  trimPoint,
+  placesOf,
 } from '../../src/sync/outbox-log.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil, tailOrZero } from './pause.ts'
 
-/** How long the end of an acknowledged append counts as the tail, in milliseconds. */
+/** How long the tail counts as known, in milliseconds. */
 const FRESH_MS = 1_000
 /** How long a server that has stored a batch of a producer is known to support producers, in milliseconds. */
 const PROVEN_MS = 60_000
@@ -40,7 +34,7 @@ const PROVEN_MS = 60_000
 const PLAIN_MS = 600_000
 /** How often others may be faster before a batch is sent without a condition on the tail. */
 const LOSSES_MAX = 3
-/** How often a batch in doubt may be rejected for its producer before it is parked: in about 5 minutes. */
+/** How often a batch that may be stored is rejected for its producer before it is parked: in about 5 minutes. */
 const REJECTIONS_MAX = 16
 /** How long the sender waits for a copy before it looks again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
@@ -51,10 +45,9 @@ const TRIMMED_RECORDS = 64
 
 /** The environment of a sender of an outbox. */
 export interface SenderContext {
-  readonly clock: Clock
   readonly random: () => number
   readonly wakeUps: WakeUps
-  readonly onState: (state: SenderState) => void
+  readonly onState: (state: OutboxStatus) => unknown
   readonly log: OutboxLog
   readonly remote: Stream
   /** The copy of the remote stream that a mirror keeps; undefined if there is none. */
@@ -65,44 +58,18 @@ export interface SenderContext {
   readonly onSent: (() => void) | undefined
 }
 
-/** A batch of which an attempt may have been stored. */
-interface Attempt {
-  readonly entries: readonly OutboxEntry[]
-  /** The tail that it is conditional on; undefined if it is conditional on the batch before alone. */
-  readonly matchSeqNum: number | undefined
-  /** Its number among those of the producer; undefined without a producer. */
-  readonly batch: number | undefined
-  /** Whether an earlier attempt was in doubt when it was sent. */
-  readonly isInDoubt: boolean
-  /**
-   * The tail before it was sent, if no attempt in doubt has any of its entries: those were found. Undefined
-   * otherwise.
-   */
-  readonly after: number | undefined
-}
-
 /** Sends the entries of an outbox, each exactly once on any server, as docs/sync-protocol.md describes. */
 export class OutboxSender {
   readonly #context: SenderContext
   readonly #signal: AbortSignal
   /** The fencing token of the log; undefined until this sender has claimed it. */
   #token: string | undefined
-  /** Whether an attempt may have been stored whose entries still wait. */
-  #isInDoubt = false
-  /** The highest tail that an attempt was conditional on; undefined if that is not known. */
-  #attemptedAt: number | undefined = 0
-  /** The tail, if it became known a short time ago. */
+  /** The tail when it became known last; it may have moved since. */
   #tail: { readonly seqNum: number; readonly at: number } | undefined
   #provenAt = Number.NEGATIVE_INFINITY
   #plainSince = Number.NEGATIVE_INFINITY
-  /** How often in succession the server rejected the producer of a batch in doubt. */
-  #rejections = 0
   /** How often in succession others were faster. */
   #losses = 0
-  /** How long the last attempt took, in milliseconds. */
-  #attemptMs = 0
-  /** Whether the server has forgotten a producer since it stored a batch. */
-  #hasForgotten = false
   /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
   #entriesMax = Number.POSITIVE_INFINITY
   #trimmedTo = 0
@@ -119,38 +86,22 @@ export class OutboxSender {
     try {
       await log.eventually(() => log.device !== undefined, this.#signal)
       while (!this.#signal.aborted) {
-        try {
-          if (this.#next().length > 0) await this.#step()
-          else await this.#rest()
-        } catch (error) {
-          await this.#recover(error)
+        if (this.#next().length === 0) {
+          this.#entriesMax = Number.POSITIVE_INFINITY
+          onState({ kind: 'idle' })
+          await log.eventually(() => this.#next().length > 0, this.#signal)
         }
+        onState({ kind: 'sending' })
+        await this.#step().catch((error) => this.#recover(error))
       }
     } catch (error) {
       if (!this.#signal.aborted) onState({ kind: 'stopped', error: asHeadwaterError(error) })
     }
   }
 
-  /** Waits until there is something to send. */
-  async #rest(): Promise<void> {
-    const { log, onState } = this.#context
-    this.#entriesMax = Number.POSITIVE_INFINITY
-    this.#trimLog()
-    onState({ kind: 'idle' })
-    await log.eventually(() => this.#next().length > 0, this.#signal)
-  }
-
-  /** Takes the log over from other senders. */
-  async #claim(): Promise<void> {
-    const { log } = this.#context
-    this.#token = await log.claim(this.#signal)
-    this.#isInDoubt = entriesInDoubt(log.state).length > 0
-    this.#attemptedAt = this.#isInDoubt ? undefined : 0
-  }
-
   /** Waits after a failure. Throws what only the app can resolve. */
   async #recover(thrown: unknown): Promise<void> {
-    const { log } = this.#context
+    const { log, random, wakeUps, onState } = this.#context
     this.#signal.throwIfAborted()
     if (log.end !== undefined) throw log.end
     const error = asHeadwaterError(thrown)
@@ -160,11 +111,10 @@ export class OutboxSender {
     // The server may be another one now.
     this.#plainSince = this.#provenAt = Number.NEGATIVE_INFINITY
     this.#tail = undefined
-    const { clock, random, wakeUps, onState } = this.#context
     const ms = backOffMs(++this.#failures, random(), error.retryAfterMs)
-    onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
+    onState({ kind: 'offline', error, nextAttemptAt: log.clock.now() + ms })
     // A server that says when is left alone until then.
-    await pauseUntil(clock, ms, this.#signal, error.retryAfterMs === undefined ? wakeUps : undefined)
+    await pauseUntil(log.clock, ms, this.#signal, error.retryAfterMs === undefined ? wakeUps : undefined)
   }
 
   get #progress(): Progress {
@@ -176,239 +126,169 @@ export class OutboxSender {
     return entriesToSend(log.state, afterRefusal, this.#entriesMax)
   }
 
-  /** Sends one batch. */
+  /** Sends one batch: the one that may be stored, or a new one. */
   async #step(): Promise<void> {
-    const { log, remote, onState } = this.#context
-    onState({ kind: 'sending' })
-    if (this.#token === undefined) await this.#claim()
-    if (this.#losses > 0) await this.#letOthersPass()
-    const isPlain = this.#isRecent(this.#plainSince, PLAIN_MS)
-    const examined = this.#isInDoubt && this.#progress.mode === 'tail' ? await this.#examine() : undefined
-    const mode = this.#modeOf(isPlain)
-    const matchSeqNum = mode === 'tail' ? (examined ?? (await this.#locate())) : undefined
-    // What was examined may have been found.
-    const entries = this.#next()
-    if (entries.length > 0) {
-      const batch = isPlain && mode === 'tail' ? undefined : this.#progress.batch + 1
-      const after = isDoubtFound(log.state)
-        ? (matchSeqNum ?? (await tailOrZero(remote, this.#signal)))
-        : undefined
-      await this.#mark(entries, mode, matchSeqNum)
-      await this.#attempt({ entries, matchSeqNum, batch, isInDoubt: this.#isInDoubt, after })
+    const { log } = this.#context
+    this.#token ??= await log.claim(this.#signal)
+    const isRepeated = this.#progress.attempt !== undefined
+    if (!isRepeated) await this.#begin()
+    const { attempt } = this.#progress
+    if (attempt !== undefined) {
+      const entries = attempt.entries.map((number) => log.state.entries.get(number))
+      const waiting = entries.filter((entry) => entry !== undefined && isWaiting(entry))
+      // What was found before the attempt was noted is not sent.
+      if (waiting.length < entries.length) await this.#note({ attempt: undefined })
+      else await this.#send(attempt, waiting as OutboxEntry[], isRepeated)
     }
     this.#failures = 0
+    this.#trimLog()
   }
 
-  async #attempt(attempt: Attempt): Promise<void> {
-    const { remote, clock } = this.#context
-    const { entries, matchSeqNum, batch } = attempt
-    const { device, producer: id } = this.#progress
-    this.#isInDoubt = true
-    if (!attempt.isInDoubt) this.#rejections = 0
-    if (matchSeqNum !== undefined && this.#attemptedAt !== undefined)
-      this.#attemptedAt = Math.max(this.#attemptedAt, matchSeqNum)
-    const startedAt = clock.now()
+  /** Chooses the next batch and its condition, and notes that it is being sent. */
+  async #begin(): Promise<void> {
+    const { log, random } = this.#context
+    if (this.#losses > 0) {
+      await pauseUntil(log.clock, contentionMs(this.#losses, random()), this.#signal)
+      this.#signal.throwIfAborted()
+    }
+    const isPlain = this.#isRecent(this.#plainSince, PLAIN_MS)
+    const { batch } = this.#progress
+    // A server that supports producers needs no condition on the tail, which others may move all the time.
+    const isOvertaken = this.#losses >= LOSSES_MAX && batch >= 0
+    const isProven = isOvertaken || this.#isRecent(this.#provenAt, PROVEN_MS)
+    const storedFrom = this.#next()[0]?.position
+    const isAtTail = isPlain || !isProven || storedFrom !== undefined
+    const position = await this.#locate(isAtTail)
+    // The app sends again what may be stored: it is not above the tail that is required then.
+    if (storedFrom !== undefined) await this.#findIn(storedFrom, position)
+    const entries = this.#next().map(({ number }) => number)
+    if (entries.length === 0) return
+    await this.#note({ attempt: { entries, position, isAtTail, batch: isPlain ? undefined : batch + 1 } })
+  }
+
+  /** Finds the tail, or, if it need not be exact, a position that the tail cannot be below. */
+  async #locate(isExact: boolean): Promise<number> {
+    const { remote, copy, isCopyLive } = this.#context
+    if (this.#tail !== undefined && (!isExact || this.#isRecent(this.#tail.at, FRESH_MS)))
+      return this.#tail.seqNum
+    return tailOrZero(copy !== undefined && isCopyLive?.() === true ? copy : remote, this.#signal)
+  }
+
+  async #send(attempt: Attempt, entries: readonly OutboxEntry[], isRepeated: boolean): Promise<void> {
+    const { log, remote, copy, onSent } = this.#context
+    const { position, isAtTail, batch } = attempt
+    const { device, producer: id, epoch } = this.#progress
     let ack: AppendAck
     try {
       ack = await remote.append(sentRecords(entries, device), {
-        matchSeqNum,
-        producer: batch === undefined ? undefined : { id, epoch: 0, seq: batch },
+        matchSeqNum: isAtTail ? position : undefined,
+        producer: batch === undefined ? undefined : { id, epoch, seq: batch },
         signal: this.#signal,
       })
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      this.#attemptMs = Math.max(clock.now() - startedAt, 0)
-      return this.#failed(error, attempt)
+      return this.#failed(error, attempt, isRepeated)
     }
-    await this.#stored(ack, attempt)
-  }
-
-  /**
-   * Decides what the next attempt is conditional on. As long as an attempt is in doubt, that stays the same.
-   * Otherwise it is the tail, unless the server is known to support producers, or has supported them and others
-   * were too fast.
-   */
-  #modeOf(isPlain: boolean): Progress['mode'] {
-    if (this.#isInDoubt) return this.#progress.mode
-    if (isPlain) return 'tail'
-    const isProven = this.#isRecent(this.#provenAt, PROVEN_MS)
-    const isOvertaken = this.#losses >= LOSSES_MAX && this.#progress.batch >= 0
-    return isProven || isOvertaken ? 'producer' : 'tail'
-  }
-
-  /** Finds the tail, below which nothing is in doubt. */
-  async #locate(): Promise<number> {
-    const { remote, copy, isCopyLive } = this.#context
-    if (this.#tail !== undefined && this.#isRecent(this.#tail.at, FRESH_MS)) return this.#tail.seqNum
-    return tailOrZero(copy !== undefined && isCopyLive?.() === true ? copy : remote, this.#signal)
-  }
-
-  /** Waits for other writers, longer the more often they were faster. */
-  async #letOthersPass(): Promise<void> {
-    const { clock, random } = this.#context
-    await pauseUntil(clock, contentionMs(this.#losses, this.#attemptMs, random()), this.#signal)
-    this.#signal.throwIfAborted()
-  }
-
-  /** Stores that entries are sent, unless the log says so already. */
-  async #mark(entries: readonly OutboxEntry[], mode: Progress['mode'], matchSeqNum?: number): Promise<void> {
-    const { doubtTo, position, mode: before } = this.#progress
-    const last = entries.at(-1)!.number
-    // Not exact, so that others who append do not cause a note each time.
-    const isNear = matchSeqNum === undefined || matchSeqNum - position <= BATCH_RECORDS_MAX
-    if (last <= doubtTo && mode === before && isNear) return
-    const examined = this.#isInDoubt ? position : (matchSeqNum ?? position)
-    await this.#note({ doubtTo: Math.max(last, doubtTo), mode, position: examined })
-  }
-
-  async #stored(ack: AppendAck, { entries, batch, after = 0 }: Attempt): Promise<void> {
-    const { log, clock, onSent, afterRefusal } = this.#context
-    const { start, end, duplicate } = ack
-    if (batch !== undefined) this.#provenAt = clock.now()
-    if (duplicate && end.seqNum <= after) {
-      // It is an earlier attempt, of which everything was found. It may be trimmed, and cannot be examined then.
-      await this.#note({ batch: batch!, doubtTo: -1, position: after })
-      return this.#settle()
-    }
-    const stored = duplicate ? storedEntries(log.state, afterRefusal, ack) : entries
-    // An attempt with other entries may have been stored as this batch.
-    if (stored === undefined) return this.#learn(batch!, start.seqNum)
+    const at = log.clock.now()
+    if (batch !== undefined) this.#provenAt = at
+    this.#tail = { seqNum: ack.tail.seqNum, at }
     this.#losses = 0
-    this.#hasForgotten = false
     this.#entriesMax *= 2
-    if (!duplicate) this.#tail = { seqNum: end.seqNum, at: clock.now() }
-    const confirmed = confirmationsOf(stored, ack).filter(([number]) => this.#isWaiting(number))
     onSent?.()
-    const known = batch === undefined ? {} : ({ batch, mode: 'producer' } as const)
-    await this.#note({ ...known, doubtTo: -1, position: end.seqNum }, confirmed)
-    this.#settle()
-    this.#trimLog()
+    // Without a copy, they leave at once.
+    const copiedTo = copy === undefined ? NO_COPY : undefined
+    const confirmed = placesOf(entries, [entries[0]!.number, ack])
+    await this.#append([noteRecord('stored', { confirmed, copiedTo })])
   }
 
-  /** No attempt is in doubt any more. */
-  #settle(): void {
-    this.#isInDoubt = false
-    this.#attemptedAt = 0
-  }
-
-  async #failed(error: HeadwaterError, attempt: Attempt): Promise<void> {
-    const { entries, matchSeqNum, batch, isInDoubt } = attempt
-    const outcome = sendOutcome(error)
-    const isDefinite = !isInDoubt && !error.mayHaveEffects
-    if (outcome === 'conflict' && matchSeqNum !== undefined) {
-      const { seqNum = 0 } = error
-      // The stream is another one, or the server contradicts itself.
-      if (seqNum <= matchSeqNum) throw error
-      // It stays in doubt: an earlier request of the same attempt may have been stored.
-      this.#losses++
-      return
+  async #failed(error: HeadwaterError, attempt: Attempt, isRepeated: boolean): Promise<void> {
+    const { log, copy } = this.#context
+    const { entries, position, isAtTail, batch } = attempt
+    const { epoch } = this.#progress
+    const isDefinite = !isRepeated && !error.mayHaveEffects
+    switch (sendOutcome(error)) {
+      case 'conflict':
+        // The server contradicts itself.
+        if (!isAtTail || error.seqNum === position) throw error
+        this.#losses++
+        this.#tail = undefined
+        if (await this.#isAbsent(attempt, { tail: error.seqNum })) await this.#note({ attempt: undefined })
+        return
+      case 'forgotten': {
+        const { producerEpoch = 0 } = error
+        // The server contradicts itself: an epoch begins with batch 0.
+        if (batch === 0 && producerEpoch <= epoch) throw error
+        // A copy may be of an earlier stream, whose records the new one must not get.
+        const canSendAgain = isDefinite || (await this.#isAbsent(attempt, { isFinal: copy === undefined }))
+        if (canSendAgain) await this.#giveUp({ epoch: Math.max(epoch, producerEpoch) })
+        return
+      }
+      case 'refused':
+        this.#entriesMax = 1
+        if (!isDefinite && !(await this.#isAbsent(attempt, { isFinal: true }))) return
+        return entries.length > 1 ? this.#giveUp() : this.#park(attempt, error)
+      case 'unsupported':
+        if (batch === undefined) throw error
+        // A proxy may still deliver it to a server that supports producers, so the tail stays the same.
+        if (isAtTail)
+          await this.#note({ ...nextEpoch(this.#progress), attempt: { ...attempt, batch: undefined } })
+        else if (this.#failures < REJECTIONS_MAX) throw error
+        else await this.#isAbsent(attempt)
+        this.#plainSince = log.clock.now()
+        return
+      default:
+        throw error
     }
-    if (outcome === 'stored') return this.#learn(error.lastSeq ?? batch!)
-    if (outcome === 'forgotten') return this.#forget(error, isInDoubt)
-    if (outcome === 'unsupported') return this.#rejected(error, attempt)
-    if (outcome === 'refused') {
-      if (!isDefinite) await this.#examine().catch((unread: unknown) => this.#parkUnread(unread))
-      else this.#isInDoubt = false
-      const [only] = entries
-      if (entries.length === 1 && this.#isWaiting(only!.number))
-        await this.#append([parkedRecord(only!.number, error)])
-      this.#entriesMax = 1
-      return
-    }
-    if (isDefinite) this.#isInDoubt = false
-    throw error
   }
 
   /**
-   * The server has stored batches of the producer up to this one, which the outbox did not know. The first of
-   * them is at `start`, if that is given.
+   * Examines the stream where an attempt could be stored. Resolves to true if it is not, and never will be:
+   * the tail is not the one that it requires, or `isFinal` says that no copy of it can be stored. Otherwise
+   * settles it: confirms it if it is found, and parks it if that cannot be known.
    */
-  async #learn(batch: number, start?: number): Promise<void> {
-    const tail = await this.#examine(start)
-    await this.#note({ batch, doubtTo: -1, position: tail })
-    // All attempts at batches up to this one are settled. One without a producer may be at the tail.
-    if (this.#progress.mode === 'producer') this.#settle()
-  }
-
-  /**
-   * The server does not know the producer: it was restored, the stream is another one, or a week has passed.
-   */
-  async #forget(error: HeadwaterError, isInDoubt: boolean): Promise<void> {
-    const { log, copy, isCopyLive } = this.#context
-    const isFirst = !this.#hasForgotten
-    this.#hasForgotten = true
-    // The mirror notices if the stream is another one. A new producer continues nothing.
-    const isUncertain = copy !== undefined && isInDoubt && (isFirst || !isCopyLive?.())
-    if (isUncertain || (!isFirst && this.#progress.batch < 0)) throw error
-    const position = isInDoubt ? await this.#examine() : this.#progress.position
-    const producer = log.newProducer()
-    await this.#note({ producer, batch: -1, mode: 'tail', doubtTo: -1, position })
-    // Nothing of the producer before can be stored any more.
-    this.#settle()
-    this.#provenAt = Number.NEGATIVE_INFINITY
-  }
-
-  /** The server takes no producer, at least in this request. */
-  async #rejected(error: HeadwaterError, { matchSeqNum, batch, isInDoubt }: Attempt): Promise<void> {
-    const { clock } = this.#context
-    // Without a producer, there is none to reject.
-    if (batch === undefined) throw error
-    if (error.code === 'too_many_producers') {
-      // A producer that the server knows is not one too many.
-      if (isInDoubt && matchSeqNum === undefined) throw error
-      this.#isInDoubt = isInDoubt
+  async #isAbsent(
+    attempt: Attempt,
+    { tail: known, isFinal = false }: { readonly tail?: number | undefined; readonly isFinal?: boolean } = {},
+  ): Promise<boolean> {
+    const { position, isAtTail } = attempt
+    try {
+      const tail = known ?? (await tailOrZero(this.#context.remote, this.#signal))
+      const isReadable = await this.#examine(attempt, tail)
+      if (this.#progress.attempt === undefined) return false
+      if (isReadable && (isFinal || (isAtTail && tail > position))) return true
+    } catch (error) {
+      // The server may refuse to show what it has stored.
+      if (!HeadwaterError.is(error) || sendOutcome(error) !== 'refused') throw error
     }
-    // It stays in doubt otherwise: a proxy may deliver a copy to a server that supports producers.
-    if (matchSeqNum !== undefined || !this.#isInDoubt) {
-      this.#plainSince = clock.now()
-      return
-    }
-    // A proxy may still deliver the batch to a server that supports producers.
-    if (++this.#rejections < REJECTIONS_MAX) throw error
-    await this.#examine()
-    await this.#parkInDoubt()
-    await this.#note({ mode: 'tail', doubtTo: -1 })
-    this.#settle()
-    this.#plainSince = clock.now()
+    await this.#park(attempt, outcomeUnknownError(), attempt.position)
+    return false
   }
 
-  /**
-   * Examines everything that the server has stored from `start` on, and confirms what is found. Parks what may
-   * have been stored where nothing can be read. Resolves to the tail up to which it was examined.
-   */
-  async #examine(start = this.#progress.position): Promise<number> {
-    const { log, remote, copy } = this.#context
-    const tail = await tailOrZero(remote, this.#signal)
-    if (tail < start) {
+  /** Confirms an attempt if it is found below the tail. Resolves to whether nothing was trimmed there. */
+  async #examine({ entries, position, isAtTail }: Attempt, tail: number): Promise<boolean> {
+    const { log, copy } = this.#context
+    if (this.#progress.attempt === undefined) return true
+    if (tail < position) {
       // The mirror will notice that the stream is another one.
       if (copy !== undefined) throw mismatchedCopyError()
       await log.replaceStream(this.#signal)
       this.#token = undefined
       throw new HeadwaterError('unavailable', 'the stream was deleted and created again')
     }
-    if (copy !== undefined && tail > start) await this.#untilCopied(copy, tail)
-    let first = await this.#findIn(copy ?? remote, start, tail)
-    // The copy may begin behind it.
-    if (first > start && copy !== undefined) first = await this.#findIn(remote, start, first)
-    const isSettled = tail > (this.#attemptedAt ?? tail)
-    this.#attemptedAt ??= tail
-    if (first > start) await this.#parkInDoubt()
-    if (this.#progress.mode === 'producer') return tail
-    if (tail > start) await this.#note({ position: tail, ...(isSettled && { doubtTo: -1 }) })
-    if (isSettled) this.#settle()
-    return tail
+    const records = entries.reduce((sum, number) => sum + log.state.entries.get(number)!.records.length, 0)
+    const end = isAtTail ? Math.min(tail, position + records) : tail
+    if (copy !== undefined) await this.#untilCopied(copy, end)
+    return (await this.#findIn(position, end)) === position
   }
 
-  /**
-   * Confirms what is found in a part of a stream. Resolves to the first position of the part that can be read.
-   */
-  async #findIn(stream: Stream, from: number, to: number): Promise<number> {
-    const { log, copy } = this.#context
+  /** Confirms what is found in a part of the stream. Resolves to its first position that can be read. */
+  async #findIn(from: number, to: number): Promise<number> {
+    const { log, remote, copy } = this.#context
     if (from >= to) return from
     let first: number | undefined
     try {
       const query = { seqNum: from, count: to - from, clamp: true }
-      const read = stream.read(query, { as: 'bytes', signal: this.#signal })
+      const read = remote.read(query, { as: 'bytes', signal: this.#signal })
       for await (const { records } of read.batches()) {
         first ??= records[0]?.seqNum
         const inside = records.filter(({ seqNum }) => seqNum < to)
@@ -417,69 +297,52 @@ export class OutboxSender {
     } catch (error) {
       if (!isStreamMissing(error)) throw error
     }
-    return Math.min(first ?? to, to)
+    return first ?? to
   }
 
   /** Waits until a copy has everything below a sequence number, and belongs to the stream. */
   async #untilCopied(copy: Stream, end: number): Promise<void> {
-    const { clock, wakeUps, isCopyLive } = this.#context
     for (;;) {
-      const tail = await tailOrZero(copy, this.#signal)
-      if (tail >= end) break
-      const query = { seqNum: tail, clamp: true, waitMs: COPY_WAIT_MS }
-      try {
-        await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
-      } catch (error) {
-        if (!isStreamMissing(error)) throw error
-        await pauseUntil(clock, COPY_WAIT_MS, this.#signal, wakeUps)
-        this.#signal.throwIfAborted()
-      }
+      const seqNum = await tailOrZero(copy, this.#signal)
+      if (seqNum >= end) break
+      const query = { seqNum, clamp: true, waitMs: COPY_WAIT_MS }
+      await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
     }
-    if (isCopyLive?.() === false) throw mismatchedCopyError()
+    if (this.#context.isCopyLive?.() === false) throw mismatchedCopyError()
   }
 
-  /** Parks the entries of which it cannot be known whether the server has stored them. */
-  async #parkInDoubt(): Promise<void> {
-    const entries = entriesInDoubt(this.#context.log.state).slice(0, BATCH_RECORDS_MAX)
-    if (entries.length === 0) return
-    await this.#append(entries.map(({ number }) => parkedRecord(number, outcomeUnknownError())))
+  /** Parks the entries of an attempt. If they may be stored, it is at `position` or beyond. */
+  async #park({ entries: numbers }: Attempt, error: HeadwaterError, position?: number): Promise<void> {
+    const { code, message } = error
+    await this.#giveUp({}, noteRecord('parked', { numbers, code, message, position }))
   }
 
-  /** Parks the entries in doubt if the server refuses to show what it has stored. */
-  async #parkUnread(error: unknown): Promise<void> {
-    if (!HeadwaterError.is(error) || sendOutcome(error) !== 'refused') throw error
-    await this.#parkInDoubt()
+  /** Ends an attempt that is not known to be stored. */
+  async #giveUp(changes: Partial<Progress> = {}, ...notes: readonly LogRecord[]): Promise<void> {
+    this.#provenAt = Number.NEGATIVE_INFINITY
+    const progress = nextEpoch({ ...this.#progress, ...changes })
+    await this.#append([...notes, noteRecord('progress', progress)])
   }
 
-  async #note(changes: Partial<Progress>, confirmed: Confirmed = []): Promise<void> {
-    const progress = progressRecord({ ...this.#progress, ...changes })
-    if (confirmed.length === 0) return this.#append([progress])
-    // Without a copy, they leave at once.
-    const copiedTo = this.#context.copy === undefined ? NO_COPY : undefined
-    await this.#append([storedRecord(confirmed, copiedTo), progress])
+  async #note(changes: Partial<Progress>): Promise<void> {
+    await this.#append([noteRecord('progress', { ...this.#progress, ...changes })])
   }
 
-  async #append(records: Parameters<OutboxLog['append']>[0]): Promise<void> {
+  async #append(records: readonly LogRecord[]): Promise<void> {
     await this.#context.log.append(records, { fencingToken: this.#token, signal: this.#signal })
   }
 
   /** Removes records of the log that are not needed any more, if there are enough of them. */
   #trimLog(): void {
-    const to = trimPoint(this.#context.log.state)
-    if (this.#token === undefined || to - this.#trimmedTo < TRIMMED_RECORDS) return
-    this.#trimmedTo = to
+    const { trimPoint } = this.#context.log.state
+    if (this.#token === undefined || trimPoint - this.#trimmedTo < TRIMMED_RECORDS) return
+    this.#trimmedTo = trimPoint
     // The next batch need not wait for it. If it fails, the next trim removes the same records.
-    this.#append([trimRecord(to)]).catch(() => {})
-  }
-
-  /** Whether an entry is still in the outbox, and neither confirmed nor parked. */
-  #isWaiting(number: number): boolean {
-    const entry = this.#context.log.state.entries.get(number)
-    return entry !== undefined && isWaiting(entry)
+    this.#append([trimRecord(trimPoint)]).catch(() => {})
   }
 
   #isRecent(at: number, ms: number): boolean {
-    return Math.abs(this.#context.clock.now() - at) < ms
+    return Math.abs(this.#context.log.clock.now() - at) < ms
   }
 }
 

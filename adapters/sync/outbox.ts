@@ -19,14 +19,13 @@ import {
   type FailedAppend,
   type OutboxStatus,
   outboxInput,
-  type SenderState,
 } from '../../src/sync/outbox.ts'
 import {
-  acknowledgedEntries,
   type Confirmation,
   type Confirmed,
+  entryRecords,
   isWaiting,
-  storedRecord,
+  noteRecord,
 } from '../../src/sync/outbox-log.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
@@ -264,7 +263,7 @@ export class Outbox {
     })
     let number: number | undefined
     try {
-      await this.log.appendEntry(input, signal, (stored) => {
+      await this.log.append(entryRecords(input, this.log.newNonce()), { signal }, (stored) => {
         number = stored
         this.#waiting.set(number, settle)
       })
@@ -339,11 +338,14 @@ export class Outbox {
     if (log.end !== undefined) return async () => {}
     await log.eventually(() => this.device !== undefined, signal)
     const since = log.state.replacedAt
-    const acknowledged = new Set(acknowledgedEntries(log.state).map(({ number }) => number))
+    // Those that the server has stored, and that no copy is known to have.
+    const acknowledgedEntries = () =>
+      [...log.state.entries.values()].filter(({ confirmation, isFound }) => confirmation && !isFound)
+    const acknowledged = new Set(acknowledgedEntries().map(({ number }) => number))
     return async (records, copiedTo, isCaughtUp) => {
       await log.found(records, copiedTo, signal, since)
       const passed: Confirmed[number][] = []
-      for (const { number, records, confirmation } of acknowledgedEntries(log.state)) {
+      for (const { number, records, confirmation } of acknowledgedEntries()) {
         const { end, start } = confirmation!
         // The copy begins behind what was acknowledged before, or that is gone with an earlier stream.
         const isPassed = acknowledged.has(number)
@@ -352,7 +354,8 @@ export class Outbox {
         const first = { ...start, seqNum: copiedTo - records.length }
         if (isPassed) passed.push([number, { start: first, end: { ...end, seqNum: copiedTo } }])
       }
-      if (passed.length > 0) await log.append([storedRecord(passed, copiedTo)], { signal })
+      if (passed.length > 0)
+        await log.append([noteRecord('stored', { confirmed: passed, copiedTo })], { signal })
     }
   }
 
@@ -364,9 +367,19 @@ export class Outbox {
 
   /** @internal Sends until the signal aborts, or until only the app can continue. */
   async run(signal: AbortSignal): Promise<void> {
-    const running = this.#send(signal)
+    const { afterRefusal = 'stop', copy, isCopyLive, onSent } = this.#options
+    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
+    const sending = new AbortController()
+    const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
+    const streams = { log: this.log, remote: this.#remote, copy, isCopyLive }
+    const onState = (state: OutboxStatus) => sending.signal.aborted || this.#state.set(state)
+    const context = { ...streams, random, wakeUps, afterRefusal, onSent, onState }
+    const running = new OutboxSender(context, sending.signal).run()
     this.#running.add(running)
-    await running.finally(() => this.#running.delete(running))
+    await running
+    this.#running.delete(running)
+    ignore()
+    if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
   }
 
   /** Ends the outbox. Pending records stay on this device. Neither stream is closed. */
@@ -400,32 +413,8 @@ export class Outbox {
       })
       onAbort(signal, () => membership.leave())
     } catch (error) {
-      this.#show({ kind: 'stopped', error: asHeadwaterError(error) }, signal)
+      if (!signal.aborted) this.#state.set({ kind: 'stopped', error: asHeadwaterError(error) })
     }
-  }
-
-  async #send(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', copy, isCopyLive, onSent } = this.#options
-    const sending = new AbortController()
-    const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
-    // Keeps the listener that all callbacks share, which each batch would add and remove.
-    const dropListener = onAbort(sending.signal, () => {})
-    const onState = (state: SenderState) => this.#show(state, sending.signal)
-    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
-    const streams = { log: this.log, remote: this.#remote, copy, isCopyLive }
-    const { clock } = this.log
-    const context = { clock, random, wakeUps, ...streams, afterRefusal, onSent, onState }
-    try {
-      await new OutboxSender(context, sending.signal).run()
-    } finally {
-      if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
-      ignore()
-      dropListener()
-    }
-  }
-
-  #show(state: SenderState, signal: AbortSignal): void {
-    if (!signal.aborted) this.#state.set(state)
   }
 
   /**

@@ -1,9 +1,15 @@
 import { equalBytes, lossyTextOf, utf8 } from '../model/bytes.ts'
 import type { Header } from '../model/record.ts'
-import { ORIGIN_HEADER } from './outbox-log.ts'
 import type { RecordOrigin } from './synced-record.ts'
 
+/** The name of the header that identifies a record on the server (docs/protocol.md "Origin header"). */
+export const ORIGIN_HEADER = 'headwater-origin'
+
+/** The size of that header, in metered bytes. */
+export const ORIGIN_METERED_BYTES = 64
+
 const NAME = utf8(ORIGIN_HEADER)
+const FORM = /^([\w-]{1,64})\/(0|[1-9]\d{0,15})\/([\w-]{1,64})$/
 
 /**
  * The origin of a record with the nonce of its append, which only the device knows until the record is
@@ -25,14 +31,9 @@ export function originHeader(origin: SecretOrigin): Header {
 
 /** Returns the origin that the headers of a record name, or undefined if they name none. */
 export function originOf(headers: readonly Header[]): SecretOrigin | undefined {
-  const header = headers.find(isOriginHeader)
-  return header && parseOrigin(lossyTextOf(header[1]))
-}
-
-/** Returns the origin in the value of the header, which is also the key of the record. */
-export function parseOrigin(value: string): SecretOrigin | undefined {
-  const match = /^([\w-]{1,64})\/(0|[1-9]\d{0,15})\/([\w-]{1,64})$/.exec(value)
-  return match === null ? undefined : { device: match[1]!, number: Number(match[2]), nonce: match[3]! }
+  const [, value] = headers.find(isOriginHeader) ?? []
+  const match = value && FORM.exec(lossyTextOf(value))
+  return match ? { device: match[1]!, number: Number(match[2]), nonce: match[3]! } : undefined
 }
 
 /** Returns the headers without the one that identifies the record. */

@@ -1,15 +1,13 @@
 import { type AppendBatch, appendBatch, batchSizeError, type RecordInput } from '../model/append-input.ts'
 import { lossyTextOf } from '../model/bytes.ts'
-import { type HeadwaterError, invalid } from '../model/errors.ts'
+import { type ErrorCode, type HeadwaterError, invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { type AppendRecord, isCommandShaped, type SequencedRecord } from '../model/record.ts'
-import { originHeader, originOf } from './origin.ts'
+import { ORIGIN_HEADER, ORIGIN_METERED_BYTES, originHeader, originOf } from './origin.ts'
 import {
   type Confirmation,
   type Confirmed,
   isWaiting,
-  ORIGIN_HEADER,
-  ORIGIN_METERED_BYTES,
   OUTBOX_HEADER,
   type OutboxEntry,
   type OutboxState,
@@ -17,17 +15,11 @@ import {
 
 /** The decisions of an outbox and its sender, as functions of the log (docs/sync-protocol.md). */
 
+const FIRST_CONTENTION_MS = 50
 const CONTENTION_MS_MAX = 5_000
 
 /** The treatment of records behind a parked one: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
-
-/** The current activity of a sender. */
-export type SenderState =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'sending' }
-  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
-  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
 
 /**
  * The state of an outbox:
@@ -37,7 +29,12 @@ export type SenderState =
  * - `stopped`: it cannot send, for a reason that a retry does not resolve, such as a missing key
  * - `closed`: the outbox was closed
  */
-export type OutboxStatus = SenderState | { readonly kind: 'closed' }
+export type OutboxStatus =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'sending' }
+  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
+  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
+  | { readonly kind: 'closed' }
 
 /** A parked batch: the server refused it, or may have stored it. */
 export interface FailedAppend {
@@ -73,25 +70,26 @@ export function outboxInput(
 }
 
 /**
- * Returns the entries that the next attempt contains: the first ones that wait, as many as one batch may
- * have, and at most `entriesMax`. Empty if there is nothing to send.
+ * Returns the entries of the next batch: the first ones that wait, as many as one batch may have, and at most
+ * `entriesMax`. Empty if there is nothing to send. An entry that an earlier attempt may have stored has a batch
+ * of its own: where it is found, the others of its batch are not.
  */
 export function entriesToSend(
-  { entries }: OutboxState,
+  { entries }: Pick<OutboxState, 'entries'>,
   afterRefusal: AfterRefusal,
   entriesMax: number,
 ): readonly OutboxEntry[] {
   const chosen: OutboxEntry[] = []
   let [records, meteredBytes] = [0, 0]
   for (const entry of entries.values()) {
-    if (!isWaiting(entry)) {
-      if (entry.error !== undefined && afterRefusal === 'stop') break
-      continue
-    }
+    if (entry.error !== undefined && afterRefusal === 'stop') break
+    if (!isWaiting(entry)) continue
     records += entry.records.length
     meteredBytes += entry.meteredBytes
     const fits = records <= BATCH_RECORDS_MAX && meteredBytes <= BATCH_METERED_BYTES_MAX
-    if (chosen.length > 0 && (!fits || chosen.length >= entriesMax)) break
+    const [first = entry] = chosen
+    const isAlone = first.position !== undefined || entry.position !== undefined
+    if (chosen.length > 0 && (isAlone || !fits || chosen.length >= entriesMax)) break
     chosen.push(entry)
   }
   return chosen
@@ -111,36 +109,6 @@ export function sentRecords(
   )
 }
 
-/** Returns the entries of a batch that was acknowledged, with their places. */
-export function confirmationsOf(entries: readonly OutboxEntry[], { start, end }: Confirmation): Confirmed {
-  let { seqNum } = start
-  return entries.map(({ number, records }) => {
-    const first = { seqNum, timestamp: start.timestamp }
-    seqNum += records.length
-    return [number, { start: first, end: { seqNum, timestamp: end.timestamp } }] as const
-  })
-}
-
-/**
- * Returns the entries that a batch of the producer was stored with, by its number of records: every attempt at
- * it began with the entries that wait. Undefined if that is not certain.
- */
-export function storedEntries(
-  state: OutboxState,
-  afterRefusal: AfterRefusal,
-  { start, end }: Confirmation,
-): readonly OutboxEntry[] | undefined {
-  if (state.isMixed) return undefined
-  const stored: OutboxEntry[] = []
-  let left = end.seqNum - start.seqNum
-  for (const entry of entriesToSend(state, afterRefusal, Number.POSITIVE_INFINITY)) {
-    if (left <= 0) break
-    stored.push(entry)
-    left -= entry.records.length
-  }
-  return left === 0 ? stored : undefined
-}
-
 /** Returns the nonces of the records that name a device as their origin, by their numbers. */
 export function ownNonces(records: readonly SequencedRecord[], device: string): ReadonlyMap<number, string> {
   const nonces = new Map<number, string>()
@@ -157,87 +125,65 @@ export function ownNonces(records: readonly SequencedRecord[], device: string): 
  * been trimmed.
  */
 export function entriesFound(
-  { entries, progress }: OutboxState,
+  { entries, progress }: Pick<OutboxState, 'entries' | 'progress'>,
   records: readonly SequencedRecord[],
 ): Confirmed {
   const found = new Map<number, Confirmation>()
   const all = [...entries.values()]
   for (const { headers, seqNum, timestamp } of records) {
-    const origin = originOf(headers)
-    if (origin === undefined || origin.device !== progress?.device) continue
-    const entry = entryWith(all, origin.number)
+    const { device, number, nonce } = originOf(headers) ?? {}
+    if (number === undefined || device !== progress?.device) continue
+    // One of the first, since they are sent in order.
+    const entry = all.find((each) => number < each.number + each.records.length)
     // Another writer may have copied the number, but not the nonce, unless it repeats the record.
-    if (entry === undefined || entry.isFound || entry.records[0]!.nonce !== origin.nonce) continue
-    const first = seqNum - (origin.number - entry.number)
-    const start = found.get(entry.number)?.start ?? { seqNum: first, timestamp }
+    const isOwn = entry !== undefined && number >= entry.number && entry.records[0]!.nonce === nonce
+    if (!isOwn || entry.isFound) continue
+    const first = { seqNum: seqNum - (number - entry.number), timestamp }
+    const { start } = found.get(entry.number) ?? { start: first }
     found.set(entry.number, { start, end: { seqNum: start.seqNum + entry.records.length, timestamp } })
   }
   return [...found]
 }
 
-/** Returns the entry that has a record with a number, of entries in the order of their numbers. */
-function entryWith(entries: readonly OutboxEntry[], number: number): OutboxEntry | undefined {
-  let [low, high] = [0, entries.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (entries[middle]!.number <= number) low = middle + 1
-    else high = middle
-  }
-  const entry = entries[low - 1]
-  return entry !== undefined && number < entry.number + entry.records.length ? entry : undefined
-}
-
 /**
- * Milliseconds to wait before an append that others were faster than a number of times in succession. It
- * grows with the time that an attempt takes, so that of many writers a few compete at a time.
+ * Milliseconds to wait before an append that others were faster than a number of times in succession, so that
+ * of many writers a few compete at a time.
  */
-export function contentionMs(losses: number, attemptMs: number, random: number): number {
-  return Math.min(random * attemptMs * 2 ** losses, CONTENTION_MS_MAX)
+export function contentionMs(losses: number, random: number): number {
+  return Math.min(random * FIRST_CONTENTION_MS * 2 ** losses, CONTENTION_MS_MAX)
 }
 
 /**
  * What the failure of an attempt to send a batch means:
  * - `conflict`: the tail is another one
- * - `stored`: the producer has stored this batch and others
- * - `forgotten`: the server does not know what the producer has stored
+ * - `forgotten`: the server knows another state of the producer, or none
  * - `unsupported`: the server takes no producer
  * - `refused`: the server does not take these records
  * - `stopped`: only the app can continue
- * - `retry`: anything else
+ * - `retry`: anything else, as an expired token, which is renewed, or a missing stream, which is created
  */
-type SendOutcome = 'conflict' | 'stored' | 'forgotten' | 'unsupported' | 'refused' | 'stopped' | 'retry'
+type SendOutcome = 'conflict' | 'forgotten' | 'unsupported' | 'refused' | 'stopped' | 'retry'
+
+const OUTCOMES: { readonly [Code in ErrorCode]?: SendOutcome } = {
+  seq_num_mismatch: 'conflict',
+  already_appended: 'forgotten',
+  producer_gap: 'forgotten',
+  producer_fenced: 'forgotten',
+  unsupported: 'unsupported',
+  too_many_producers: 'unsupported',
+  permission_denied: 'refused',
+  // The client was closed, or has no valid key.
+  closed: 'stopped',
+  encryption_key_invalid: 'stopped',
+  authn: 'retry',
+  stream_not_found: 'retry',
+  basin_not_found: 'retry',
+  basin_deletion_pending: 'retry',
+  stream_deletion_pending: 'retry',
+  stream_deleted: 'retry',
+}
 
 /** Decides about the failure of an attempt to send a batch. */
 export function sendOutcome({ code, retryable }: HeadwaterError): SendOutcome {
-  switch (code) {
-    case 'seq_num_mismatch':
-      return 'conflict'
-    case 'already_appended':
-      return 'stored'
-    case 'producer_gap':
-    case 'producer_fenced':
-      return 'forgotten'
-    case 'unsupported':
-    case 'too_many_producers':
-      return 'unsupported'
-    case 'permission_denied':
-    case 'invalid':
-    case 'bad_json':
-    case 'bad_proto':
-      return 'refused'
-    // The client was closed, or has no valid key.
-    case 'closed':
-    case 'encryption_key_invalid':
-      return 'stopped'
-    // A token is renewed, and a missing stream is created.
-    case 'authn':
-    case 'stream_not_found':
-    case 'basin_not_found':
-    case 'basin_deletion_pending':
-    case 'stream_deletion_pending':
-    case 'stream_deleted':
-      return 'retry'
-    default:
-      return retryable ? 'retry' : 'refused'
-  }
+  return OUTCOMES[code] ?? (retryable ? 'retry' : 'refused')
 }

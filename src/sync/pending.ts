@@ -23,7 +23,7 @@ const itemsByRecords = new WeakMap<OutboxEntry['records'], readonly Pending[]>()
  * the view is beyond what the copy had then.
  */
 export function pendingAt(
-  { entries, discarded, copiedTo }: OutboxState,
+  { entries, discarded, copiedTo }: Pick<OutboxState, 'entries' | 'discarded' | 'copiedTo'>,
   position: number,
   before: readonly Pending[],
   read: ReadonlyMap<number, string>,

@@ -193,6 +193,25 @@ describe('an outbox of a server with producers', () => {
     ])
   })
 
+  it('gives no number of the producer to two batches', async () => {
+    const refused = new HeadwaterError('invalid', 'refused', { mayHaveEffects: false })
+    let refuses = true
+    const { box, clock, conditions } = await openSent(({ producer }) =>
+      refuses && producer?.seq === 1 ? refused : undefined,
+    )
+    const { number } = await box.append('1')
+    await clock.settle()
+    refuses = false
+    await box.retry(number)
+    await clock.settle()
+    const batches = conditions.map(({ producer }) => [producer!.epoch, producer!.seq])
+    expect(batches).toEqual([
+      [0, 0],
+      [0, 1],
+      [1, 0],
+    ])
+  })
+
   it('does not compete for the tail with writers who are always faster', async () => {
     const { box, clock, remote, server } = await openSent()
     const append = remote.append.bind(remote)
@@ -289,7 +308,7 @@ describe('an outbox of a server with producers', () => {
     ['the server has stored it', true],
     ['nothing shows that the server has stored it', false],
   ])(
-    'a batch in doubt is resolved after the server has stopped to support producers, if %s',
+    'a batch that may be stored is resolved after the server has stopped to support producers, if %s',
     async (_, isStored) => {
       const { box, clock, network, server } = await openSent()
       const deliver = isStored ? undefined : delayNext(server)
@@ -365,18 +384,22 @@ describe('an outbox of a server without producers', () => {
     expect(conditions.at(-1)).toMatchObject({ matchSeqNum: undefined, producer: { seq: 1 } })
   })
 
-  it('parks what may be among records that were trimmed', async () => {
-    const { box, network, clock, server } = await openDeviceOf('outbox', true)
+  it('parks what may be among records that were trimmed, and nothing behind it', async () => {
+    const { box, network, clock, server, stored } = await openDeviceOf('outbox', true)
     network.loseResponse({ when: isPost })
-    await box.append('1')
+    const { number } = await box.append('1')
     await clock.settle()
+    await box.append('2')
     network.refuse()
     await server.stream.append('other')
     await server.stream.trim(3)
     await clock.advance('1m')
     network.heal()
     await clock.advance('2m')
-    expect(box.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+    expect(box.failed).toMatchObject([{ number, error: { code: 'outcome_unknown' } }])
+    await box.discard(number)
+    await clock.advance('2m')
+    expect(await stored()).toEqual(['2'])
   })
 })
 

@@ -8,7 +8,7 @@ import { utf8 } from '../../src/model/bytes.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { entriesFound } from '../../src/sync/outbox.ts'
-import { emptyOutbox, type OutboxEntry, type OutboxState } from '../../src/sync/outbox-log.ts'
+import { initialProgress, type OutboxEntry, OutboxState } from '../../src/sync/outbox-log.ts'
 import type { TextContent } from '../../src/sync/synced-record.ts'
 
 /** The nonce of every entry. */
@@ -22,14 +22,13 @@ export class TextReader extends SyncedReader<TextContent> {
   }
 }
 
+type ViewedState = Pick<OutboxState, 'entries' | 'progress' | 'discarded' | 'copiedTo'>
+
 /** An outbox that a test fills and empties. */
 export class PendingEntries {
   device: string | undefined = 'device'
   loaded: Promise<void> = Promise.resolve()
-  entries: OutboxState = {
-    ...emptyOutbox(),
-    progress: { device: 'device', producer: '', batch: -1, mode: 'tail', position: 0, doubtTo: -1 },
-  }
+  entries: ViewedState = { ...new OutboxState(), progress: initialProgress('device', '') }
   readonly closing = new AbortController().signal
   readonly #listeners = new Set<() => void>()
 
@@ -52,7 +51,7 @@ export class PendingEntries {
       this.#update(number, { confirmation, isFound: true })
   }
 
-  change(changes: Partial<OutboxState>): void {
+  change(changes: Partial<ViewedState>): void {
     this.entries = { ...this.entries, ...changes }
     for (const listener of [...this.#listeners]) listener()
   }
@@ -73,7 +72,7 @@ export class PendingEntries {
     this.change({ entries: this.#without(number), discarded })
   }
 
-  #without(number: number): OutboxState['entries'] {
+  #without(number: number): ViewedState['entries'] {
     return new Map([...this.entries.entries].filter(([other]) => other !== number))
   }
 

@@ -1,19 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { HeadwaterError } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import {
-  batchRecords,
   type Confirmation,
-  decisionRecord,
-  emptyOutbox,
+  entryRecords,
   initialProgress,
   type LogRecord,
-  parkedRecord,
-  progressRecord,
-  replacedRecord,
-  storedRecord,
-  withLogRecords,
+  noteRecord,
+  OutboxState,
 } from '../../src/sync/outbox-log.ts'
 import { pendingAt } from '../../src/sync/pending.ts'
 
@@ -21,22 +15,23 @@ const NONE: ReadonlyMap<number, string> = new Map()
 
 /** The log of an outbox, and a view that shows what is pending. */
 class ViewedLog {
-  state = withLogRecords(emptyOutbox(), [sequenced(progressRecord(initialProgress('device', 'p')), 0)])
+  readonly state = new OutboxState()
   shown: ReturnType<typeof pendingAt> = []
+
+  constructor() {
+    this.note(noteRecord('progress', initialProgress('device', 'p')))
+  }
 
   note(...records: LogRecord[]): void {
     const { next } = this.state
-    this.state = withLogRecords(
-      this.state,
-      records.map((record, index) => sequenced(record, next + index)),
-    )
+    this.state.include(records.map((record, index) => ({ ...record, seqNum: next + index, timestamp: 0 })))
   }
 
   /** Appends an entry of some records. Returns its number. */
   append(count = 1): number {
     const number = this.state.next
     const record = { timestamp: undefined, headers: [], body: utf8('x') }
-    this.note(...batchRecords(Array(count).fill(record), 'nonce'))
+    this.note(...entryRecords(Array(count).fill(record), 'nonce'))
     return number
   }
 
@@ -47,8 +42,8 @@ class ViewedLog {
   }
 }
 
-function sequenced(record: LogRecord, seqNum: number) {
-  return { ...record, seqNum, timestamp: 0 }
+function stored(number: number, confirmation: Confirmation, copiedTo?: number): LogRecord {
+  return noteRecord('stored', { confirmed: [[number, confirmation]], copiedTo })
 }
 
 function placeOf(from: number, to: number): Confirmation {
@@ -58,9 +53,9 @@ function placeOf(from: number, to: number): Confirmation {
 test('an acknowledged record stays pending until it is known where the copy has it', () => {
   const log = new ViewedLog()
   const number = log.append(3)
-  log.note(storedRecord([[number, placeOf(5, 8)]]))
+  log.note(stored(number, placeOf(5, 8)))
   expect(log.pending(8)).toEqual([number, number + 1, number + 2])
-  log.note(storedRecord([[number, placeOf(5, 8)]], 5))
+  log.note(stored(number, placeOf(5, 8), 5))
   expect(log.pending(6)).toEqual([number + 1, number + 2])
   expect(log.pending(8)).toEqual([])
 })
@@ -69,7 +64,7 @@ test('a record that has left the outbox stays pending in a view that has not rea
   const log = new ViewedLog()
   const number = log.append()
   expect(log.pending(0)).toEqual([number])
-  log.note(storedRecord([[number, placeOf(5, 6)]], 20))
+  log.note(stored(number, placeOf(5, 6), 20))
   expect([...log.state.entries]).toEqual([])
   expect(log.pending(5)).toEqual([number])
   expect(log.pending(6, new Map([[number, 'another nonce']]))).toEqual([number])
@@ -80,7 +75,7 @@ test('a record that has left the outbox and was trimmed leaves a view that is pa
   const log = new ViewedLog()
   const number = log.append()
   log.pending(0)
-  log.note(storedRecord([[number, placeOf(5, 6)]], 20))
+  log.note(stored(number, placeOf(5, 6), 20))
   expect(log.pending(19)).toEqual([number])
   expect(log.pending(20)).toEqual([])
 })
@@ -88,18 +83,18 @@ test('a record that has left the outbox and was trimmed leaves a view that is pa
 test('a discarded record leaves every view', () => {
   const log = new ViewedLog()
   const [first, second] = [log.append(), log.append()]
-  log.note(parkedRecord(first, new HeadwaterError('invalid', 'refused')))
+  log.note(noteRecord('parked', { numbers: [first], code: 'invalid', message: 'refused' }))
   expect(log.pending(0)).toEqual([first, second])
-  log.note(decisionRecord('discard', first))
+  log.note(noteRecord('discard', { number: first }))
   expect(log.pending(0)).toEqual([second])
 })
 
 test('what a replaced stream has acknowledged is pending until a view begins again', () => {
   const log = new ViewedLog()
   const [first, second] = [log.append(), log.append()]
-  log.note(storedRecord([[first, placeOf(20, 21)]]))
+  log.note(stored(first, placeOf(20, 21)))
   expect(log.pending(8)).toEqual([first, second])
-  log.note(replacedRecord('another'))
+  log.note(noteRecord('replaced', {}))
   expect(log.pending(8)).toEqual([first, second])
   log.shown = []
   expect(log.pending(0)).toEqual([second])
@@ -117,9 +112,9 @@ test('no record is shown twice or disappears, at whatever pace outbox, mirror an
         let seen = NONE
         if (kind === 'append') numbers.push(log.append())
         else if (kind === 'acknowledge' && acknowledged < numbers.length) {
-          log.note(storedRecord([[numbers[acknowledged]!, placeOf(acknowledged, ++acknowledged)]]))
+          log.note(stored(numbers[acknowledged]!, placeOf(acknowledged, ++acknowledged)))
         } else if (kind === 'find' && found < numbers.length) {
-          log.note(storedRecord([[numbers[found]!, placeOf(found, ++found)]], copied))
+          log.note(stored(numbers[found]!, placeOf(found, ++found), copied))
         } else if (kind === 'copy' && copied < found) copied++
         else if (kind === 'read' && read < copied) seen = new Map([[numbers[read++]!, 'nonce']])
         expect([...numbers.slice(0, read), ...log.pending(read, seen)]).toEqual(numbers)
