@@ -214,9 +214,9 @@ function checkedBatch(
   limits: typeof BATCH_LIMITS,
 ): AppendBatch {
   const records: AppendRecord[] = []
-  const shared = new SharedBytes()
   const size = new BatchSize()
   const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
+  const shared = new SharedBytes(bytesOfBodies(inputs))
   for (const input of inputs) {
     const record = appendRecord(input, shared)
     if (records.at(-1)?.command?.kind === 'close')
@@ -341,10 +341,17 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBy
   throw invalid(`${what} must be a string or a Uint8Array`, field)
 }
 
-/**
- * Each piece is twice as long as the previous one, so that a batch of a few bytes allocates little more than
- * these.
- */
+/** The bytes of bodies that are not texts, of which the memory for a batch is made at once. */
+function bytesOfBodies(inputs: readonly RecordInput[]): number {
+  let bytes = 0
+  for (const input of inputs) {
+    const body = input instanceof Uint8Array ? input : (input as RecordParts | undefined)?.body
+    if (body instanceof Uint8Array) bytes += body.length
+  }
+  return bytes
+}
+
+/** The shortest piece. Each is twice as long as the previous one, so that a small batch allocates little. */
 const FIRST_BYTES = 256
 const PIECE_BYTES_MAX = 64 * 1024
 /** Longer arrays get memory of their own, because they would waste the end of a piece. */
@@ -355,8 +362,14 @@ const SHARING_BYTES_MAX = PIECE_BYTES_MAX / 8
  * take longer than the rest of appending a record.
  */
 export class SharedBytes {
+  readonly #expected: number
   #piece: Uint8Array = EMPTY_BYTES
   #used = 0
+
+  /** Expects to copy so many bytes. */
+  constructor(expected = 0) {
+    this.#expected = expected
+  }
 
   /** A copy of the bytes. */
   copy(bytes: Uint8Array): Uint8Array {
@@ -378,7 +391,7 @@ export class SharedBytes {
 
   #reserve(length: number): void {
     if (this.#used + length <= this.#piece.length) return
-    const doubled = Math.max(FIRST_BYTES, 2 * this.#piece.length, length)
+    const doubled = Math.max(FIRST_BYTES, this.#expected, 2 * this.#piece.length, length)
     this.#piece = new Uint8Array(Math.min(doubled, PIECE_BYTES_MAX))
     this.#used = 0
   }
