@@ -111,10 +111,12 @@ export async function eachView<Content>(
 ): Promise<void> {
   let view = RecordView.empty<SyncedRecord<Content>>()
   for await (const { isReset, confirmed, pending, trimmedTo, isCaughtUp } of changes) {
+    if (isReset) {
+      view = RecordView.empty(view)
+      onView(view)
+    }
     const items = pending.map(({ item }) => item)
-    // In one step, so that pending records do not disappear in between.
-    if (isReset) view = view.replaced(confirmed, items, isCaughtUp)
-    else view = view.next(confirmed, items, isCaughtUp)
+    view = view.next(confirmed, items, isCaughtUp)
     onView(view)
     const trimmed = countBelow(view, trimmedTo ?? 0)
     if (trimmed === 0) continue

@@ -49,9 +49,9 @@ export class RecordView<Item> implements Iterable<Item> {
     this.isCaughtUp = isCaughtUp
   }
 
-  /** @internal Returns an empty view, which is the first one. */
-  static empty<Item>(): RecordView<Item> {
-    return new RecordView<Item>([], 0, [], { index: 0, removed: 0, inserted: [] }, false)
+  /** @internal Returns an empty view, which is the first one, or replaces all items of another. */
+  static empty<Item>(before?: RecordView<Item>): RecordView<Item> {
+    return new RecordView<Item>([], 0, [], { index: 0, removed: before?.length ?? 0, inserted: [] }, false)
   }
 
   /** The number of all records. */
@@ -95,13 +95,6 @@ export class RecordView<Item> implements Iterable<Item> {
       inserted: after.slice(same, after.length - end),
     }
     return new RecordView(items, this.confirmedLength + confirmed.length, pending, change, isCaughtUp)
-  }
-
-  /** @internal Returns a view with other records, which replaces this one. */
-  replaced(confirmed: readonly Item[], pending: readonly Item[], isCaughtUp: boolean): RecordView<Item> {
-    const inserted = [...confirmed, ...pending]
-    const change: ListChange<Item> = { index: 0, removed: this.length, inserted }
-    return new RecordView([...confirmed], confirmed.length, pending, change, isCaughtUp)
   }
 
   /** @internal Returns the view without its first records, which were trimmed. */

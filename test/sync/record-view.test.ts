@@ -49,13 +49,13 @@ test('the changes of successive views give the list of the last one', () => {
         expect(Array.from({ length: view.length }, (_, index) => view.at(index))).toEqual(list)
       }
       for (const { confirm, others, add, discard, trim, reset } of steps) {
+        if (reset) apply(RecordView.empty(view))
         const confirmed = pending.slice(0, confirm).map(({ key }) => row(key))
         const foreign = Array.from({ length: others }, () => row(`o${count++}`))
         pending = pending.slice(confirm)
         if (discard) pending = pending.slice(1)
         for (let index = 0; index < add; index++) pending.push(row(`p${count++}`))
-        const arrived = [...foreign, ...confirmed]
-        apply(reset ? view.replaced(arrived, [...pending], true) : view.next(arrived, [...pending], true))
+        apply(view.next([...foreign, ...confirmed], [...pending], true))
         const trimmed = Math.min(trim, view.confirmedLength)
         if (trimmed > 0) apply(view.withoutFirst(trimmed))
       }
