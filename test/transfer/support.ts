@@ -86,7 +86,7 @@ export function clientOf(options: Partial<ConnectOptions>): Headwater {
 }
 
 /** A clock whose short timers fire immediately and whose timeouts never do. */
-export function immediateClock(): Clock & { readonly pauses: number[]; readonly pending: number } {
+function immediateClock(): Clock & { readonly pauses: number[]; readonly pending: number } {
   const pauses: number[] = []
   let pending = 0
   return {
