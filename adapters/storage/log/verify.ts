@@ -77,6 +77,7 @@ export interface VerifyReport {
   readonly records: number
   /** In the order found. Empty if the directory is sound. */
   readonly problems: readonly VerifyProblem[]
+  /** In the order found. */
   readonly notes: readonly VerifyNote[]
 }
 
