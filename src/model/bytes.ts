@@ -2,7 +2,7 @@ const encoder = new TextEncoder()
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** An empty array, which everything without bytes shares. */
+/** An empty array for what stays inside: a caller could transfer the memory of it, and break all others. */
 export const EMPTY_BYTES: Uint8Array = new Uint8Array(0)
 
 /**
@@ -14,7 +14,6 @@ export const UNBUFFERED_BYTES_MAX = 64
 /** The UTF-8 encoding of a text. */
 export function utf8(text: string): Uint8Array {
   const { length } = text
-  if (length === 0) return EMPTY_BYTES
   if (length > UNBUFFERED_BYTES_MAX) return encoder.encode(text)
   const bytes = new Uint8Array(length)
   for (let i = 0; i < length; i++) {
@@ -121,7 +120,6 @@ export function encodeBase64(bytes: Uint8Array): string {
  * and the URL-safe alphabet are rejected.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
-  if (text === '') return EMPTY_BYTES
   try {
     const bytes = lenientBase64(text)
     // Only strict base64 is the encoding of its bytes.

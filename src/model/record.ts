@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, equalBytes, lossyTextOf, textOf, utf8 } from './bytes.ts'
+import { equalBytes, lossyTextOf, textOf, utf8 } from './bytes.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
 import { fencingTokenProblem } from './names.ts'
@@ -185,7 +185,7 @@ function badCommand(kind: Command['kind'], problem: string): HeadwaterError {
  */
 export function fenceRecord(token: string): { headers: Header[]; body: Uint8Array } {
   assertValid(fencingTokenProblem(token), 'fencingToken')
-  return { headers: [[EMPTY_BYTES, utf8('fence')]], body: utf8(token) }
+  return { headers: [[utf8(''), utf8('fence')]], body: utf8(token) }
 }
 
 /**
@@ -199,10 +199,10 @@ export function trimRecord(seqNum: number): { headers: Header[]; body: Uint8Arra
   }
   const body = new Uint8Array(8)
   new DataView(body.buffer).setBigUint64(0, BigInt(Math.min(seqNum, INTEGER_MAX)))
-  return { headers: [[EMPTY_BYTES, utf8('trim')]], body }
+  return { headers: [[utf8(''), utf8('trim')]], body }
 }
 
 /** A record that closes the stream. No record may follow it, in its batch or later. */
 export function closeRecord(): { headers: Header[] } {
-  return { headers: [[EMPTY_BYTES, utf8('close')]] }
+  return { headers: [[utf8(''), utf8('close')]] }
 }

@@ -215,7 +215,7 @@ export function readRecord<Made>(
   let seqNum: number | undefined
   let timestamp: number | undefined
   let headers: Header[] | undefined
-  let body: Uint8Array = EMPTY_BYTES
+  let body: Uint8Array | undefined
   while (reader.offset < end) {
     const tag = reader.tag()
     if (tag === fields.body) body = reader.bytes()
@@ -227,13 +227,13 @@ export function readRecord<Made>(
     } else reader.skip(tag, fields.last)
   }
   reader.assertAt(end)
-  return make(seqNum, timestamp, headers ?? NO_HEADERS, body)
+  return make(seqNum, timestamp, headers ?? NO_HEADERS, body ?? reader.noBytes())
 }
 
 function readHeader(reader: FieldReader): Header {
   const end = reader.fieldEnd()
-  let name: Uint8Array = EMPTY_BYTES
-  let value: Uint8Array = EMPTY_BYTES
+  let name: Uint8Array | undefined
+  let value: Uint8Array | undefined
   while (reader.offset < end) {
     const tag = reader.tag()
     if (tag === TAG_NAME) name = reader.bytes()
@@ -241,7 +241,7 @@ function readHeader(reader: FieldReader): Header {
     else reader.skip(tag, HEADER_LAST)
   }
   reader.assertAt(end)
-  return [name, value]
+  return [name ?? reader.noBytes(), value ?? reader.noBytes()]
 }
 
 /** Reads the fields of a message in order. Throws `RangeError` if they are truncated. */
@@ -251,6 +251,11 @@ export class FieldReader {
 
   constructor(data: Uint8Array) {
     this.data = data
+  }
+
+  /** An empty view. Its memory is that of the message: a caller may transfer it, so not all messages share it. */
+  noBytes(): Uint8Array {
+    return this.data.subarray(0, 0)
   }
 
   /** Reads the number of a field and its wire type. */

@@ -51,4 +51,17 @@ describe('a stream in memory', () => {
     const { records: bytes } = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
     for (const { body } of bytes) expect(body).toEqual(BODY)
   })
+  it('stores and returns records without bytes after a caller has transferred the memory of some', async () => {
+    await using engine = await written()
+    const { stream } = engine
+    await stream.append([{ headers: [['', 'value']] }, ''])
+    const read = async () => (await stream.readBatch({ tailOffset: 2 }, { as: 'bytes' })).records
+    const [first, second] = [await read(), await read()]
+    for (const { body } of [first[0]!, second[1]!]) structuredClone(body.buffer, { transfer: [body.buffer] })
+    await stream.append(['', { body: new Uint8Array(), headers: [['name', '']] }])
+    expect((await read()).map(({ body, headers }) => [body.length, headers.length])).toEqual([
+      [0, 0],
+      [0, 1],
+    ])
+  })
 })
