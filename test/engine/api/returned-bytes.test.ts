@@ -54,7 +54,7 @@ describe('a stream in memory', () => {
   it('stores and returns records without bytes after a caller has transferred the memory of some', async () => {
     await using engine = await written()
     const { stream } = engine
-    await stream.append([{ headers: [['', 'value']] }, ''])
+    await stream.append(['', { headers: [['name', '']] }])
     const read = async () => (await stream.readBatch({ tailOffset: 2 }, { as: 'bytes' })).records
     const [first, second] = [await read(), await read()]
     for (const { body } of [first[0]!, second[1]!]) structuredClone(body.buffer, { transfer: [body.buffer] })
