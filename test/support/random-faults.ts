@@ -2,7 +2,7 @@ import type { FaultyHandler, FaultyStorage, StorageOperation } from '../../adapt
 import { Prng } from '../../src/runtime/random.ts'
 
 /** From the shortest to the longest delay, in milliseconds. */
-export type DelayRange = readonly [from: number, to: number]
+type DelayRange = readonly [from: number, to: number]
 
 interface CallRates {
   /** The probability that a call fails without effect. */
