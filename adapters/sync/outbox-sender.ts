@@ -266,11 +266,11 @@ export class OutboxSender {
 
   /** Confirms an attempt if it is found below the tail. Resolves to whether nothing was trimmed there. */
   async #examine({ entries, position, isAtTail }: Attempt, tail: number): Promise<boolean> {
-    const { log, copy } = this.#context
+    const { log, copy, isCopyLive } = this.#context
     if (this.#progress.attempt === undefined) return true
     if (tail < position) {
-      // The mirror will notice that the stream is another one.
-      if (copy !== undefined) throw mismatchedCopyError()
+      // The mirror notices that the stream is another one, unless it had copied nothing.
+      if (copy !== undefined && !isCopyLive?.()) throw mismatchedCopyError()
       await log.replaceStream(this.#signal)
       this.#token = undefined
       throw new HeadwaterError('unavailable', 'the stream was deleted and created again')
@@ -302,9 +302,12 @@ export class OutboxSender {
 
   /** Waits until a copy has everything below a sequence number, and belongs to the stream. */
   async #untilCopied(copy: Stream, end: number): Promise<void> {
-    for (;;) {
+    for (let before = -1; ; ) {
       const seqNum = await tailOrZero(copy, this.#signal)
       if (seqNum >= end) break
+      // The stream may be another one meanwhile, of which the copy has everything.
+      if (seqNum === before) throw mismatchedCopyError()
+      before = seqNum
       const query = { seqNum, clamp: true, waitMs: COPY_WAIT_MS }
       await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
     }

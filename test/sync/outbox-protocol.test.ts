@@ -3,7 +3,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { openDevice, openServer, until } from './mirrored.ts'
-import { type AppendCall, conditionsOf, delayNext, isPost, openSent, startOn } from './outboxes.ts'
+import { type AppendCall, conditionsOf, delayNext, isPost, isRead, openSent, startOn } from './outboxes.ts'
 
 type Kind = 'outbox' | 'synced stream'
 
@@ -441,5 +441,23 @@ describe('a synced stream whose stream is deleted and created again', () => {
     await clock.advance('2m')
     expect(await server.stream.read().toArray()).toHaveLength(length)
     expect(synced!.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+  })
+  it('parks what is in doubt if nothing was copied before, and the new one is shorter', async () => {
+    const server = await openServer()
+    const { clock, network, stream, settings } = server
+    settings.ignoresProducers = true
+    await stream.append(['other', 'other', 'other'])
+    const { startSynced } = await openDevice(server)
+    network.drop({ when: isRead })
+    network.drop({ when: isPost })
+    const synced = startSynced()
+    await synced.append('1')
+    await clock.advance('5s')
+    await stream.delete()
+    await stream.append('new')
+    network.heal()
+    await clock.advance('5m')
+    expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+    expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['new'])
   })
 })
