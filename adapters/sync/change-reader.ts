@@ -12,7 +12,7 @@ import type { Mirror } from './mirror.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxLog } from './outbox-log.ts'
 
-/** The parts of a synced stream that views read. */
+/** @internal The parts of a synced stream that views read. */
 export interface ViewedParts {
   readonly mirror: Pick<Mirror, 'local' | 'state$'>
   readonly outbox: Pick<Outbox, 'device' | 'loaded' | 'closing' | 'subscribe'> & {
@@ -27,8 +27,8 @@ export type RecordChange = StreamChange<SequencedRecord, PendingEntry>
 type CopyEvent = ReadEvent | { readonly kind: 'reset' } | { readonly kind: 'missing' }
 
 /**
- * Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no local
- * copy, or nothing can follow its records, and begins again if it is replaced.
+ * @internal Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no
+ * local copy, or nothing can follow its records, and begins again if it is replaced.
  */
 export class ChangeReader {
   readonly #local: Stream

@@ -105,7 +105,7 @@ function assertLeast(field: string, value: number | undefined, least: number): v
 
 type Outcome = Confirmation | HeadwaterError
 
-/** What a mirror needs of the outbox that it lets send. */
+/** @internal What a mirror needs of the outbox that it lets send. */
 export type MirrorOutbox = Pick<Outbox, 'run' | 'beginCopying' | 'log'>
 
 /** Notes which entries are among records that a mirror copies next. The copy has everything below `copiedTo`. */
