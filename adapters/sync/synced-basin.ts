@@ -386,6 +386,7 @@ export class SyncedBasin {
     })
     this.#entries.set(name, created)
     this.#stored.add(name)
+    this.#show()
     return created
   }
 }

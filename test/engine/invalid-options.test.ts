@@ -16,7 +16,13 @@ import { objectStorage } from '../../adapters/storage/s3/index.ts'
 import { durableObject } from '../../adapters/storage/sqlite/durable-object.ts'
 import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { mirror, outbox, syncedBasin, syncedStream } from '../../adapters/sync/index.ts'
-import { faultyHandler, faultyStorage, inProcessService, virtualClock } from '../../adapters/testing/index.ts'
+import {
+  faultyHandler,
+  faultyStorage,
+  inProcessService,
+  seededRandom,
+  virtualClock,
+} from '../../adapters/testing/index.ts'
 import { HeadwaterError, open } from '../../src/index.ts'
 import { aegis } from './encryption/support.ts'
 
@@ -72,6 +78,7 @@ const CALLS: readonly [call: string, field: string, () => unknown][] = [
   ['serveFetchEvents', 'openEngine', () => serveFetchEvents(hw as never)],
   ['serveDurableStreams', 'openEngine', () => serveDurableStreams(hw as never, { basin: 'basin' })],
   ['openOnce', 'openEngine', () => openOnce(hw as never)],
+  ['seededRandom', 'seed', () => seededRandom(0.5)],
   ['virtualClock', 'now', () => virtualClock({ now: Number.NaN })],
   ['advance', 'duration', () => virtualClock().advance('soon')],
   ['conformanceSuite', 'options', () => conformanceSuite({} as never)],
