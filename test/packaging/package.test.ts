@@ -81,7 +81,7 @@ it('a stack trace names lines of sources in the package, with --enable-source-ma
     .filter(({ file }) => file.startsWith(installed))
   const { file, line } = frames.at(-1)!
   expect(relative(installed, file)).toBe(join('src', 'engine', 'api', 'engine.ts'))
-  expect(readFileSync(file, 'utf8').split('\n')[line - 1]).toContain(`throw notText('basin')`)
+  expect(readFileSync(file, 'utf8').split('\n')[line - 1]).toContain(`assertText(name, 'basin')`)
 })
 
 it('contains the sources of the library that its maps name, of declarations too', () => {
