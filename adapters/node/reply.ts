@@ -107,7 +107,8 @@ function writeChunk(res: ServerResponse, chunk: ReplyChunk): boolean {
   outlet.cork()
   for (const part of chunk) outlet.write(part)
   outlet.uncork()
-  return !outlet.writableNeedDrain
+  // The response itself may ask for a `drain` that its socket never reports (Node 22).
+  return !outletOf(res).writableNeedDrain
 }
 
 /** Returns the stream that a response is written to, which reports when it has drained. */

@@ -124,6 +124,19 @@ describe('bodies', () => {
     expect(written).toEqual(SIZES)
   })
 
+  it.each(['over HTTP/1.1', 'over HTTP/2'])('streams chunks in parts %s', async (title) => {
+    const chunk = [patterned(30_000), patterned(25_000), patterned(30_000)]
+    async function* chunks() {
+      for (let i = 0; i < 4; i++) yield chunk
+    }
+    const { server } = await startServer(() => ok(chunks()))
+    const body = async () => {
+      if (title === 'over HTTP/1.1') return Buffer.from(await (await fetch(server.url)).arrayBuffer())
+      return Buffer.concat(await collect((await http2Client(server.url)).request({ ':path': '/' })))
+    }
+    expect((await body()).equals(Buffer.concat(Array(4).fill(Buffer.concat(chunk))))).toBe(true)
+  })
+
   it('streams the response of a pipelined request', async () => {
     const { server } = await startServer(({ path }) => ok(laterChunks([path, '!'])))
     const client = new Raw(server.port)
