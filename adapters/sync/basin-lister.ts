@@ -110,17 +110,24 @@ export class BasinLister {
   async #visitAll(): Promise<void> {
     const { everyMs, clock, waiting, onVisit } = this.#context
     const { signal } = this
-    let cancelRound = () => {}
-    const beginRound = () => {
-      this.#visited.clear()
-      this.#lookAgain()
-      cancelRound = clock.schedule(everyMs, beginRound, { background: true })
+    let cancelRound: (() => void) | undefined
+    // Not before all are visited: else the first ones could keep the connection from the others.
+    const beginRoundLater = () => {
+      cancelRound ??= clock.schedule(
+        everyMs,
+        () => {
+          cancelRound = undefined
+          this.#visited.clear()
+          this.#lookAgain()
+        },
+        { background: true },
+      )
     }
-    beginRound()
     const due = () => waiting().find(({ name, usedAt }) => this.#visited.get(name) !== usedAt)
     while (!signal.aborted) {
       const next = due()
-      if (next !== undefined) this.#visited.set(next.name, next.usedAt)
+      if (next === undefined) beginRoundLater()
+      else this.#visited.set(next.name, next.usedAt)
       onVisit(next?.name)
       const isOver = () => {
         if (next === undefined) return due() !== undefined
@@ -135,6 +142,6 @@ export class BasinLister {
         }
       })
     }
-    cancelRound()
+    cancelRound?.()
   }
 }
