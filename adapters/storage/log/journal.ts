@@ -133,7 +133,8 @@ export class Journal {
   async write(): Promise<void> {
     const isSynced = this.#isSynced || this.#syncsNext
     if (this.#frames > 0 || (isSynced && this.#isDirty)) await this.#write(isSynced)
-    this.#syncsNext = false
+    // A request that came during a write without a sync is for the next group.
+    if (isSynced) this.#syncsNext = false
   }
 
   /** Writes the group that tells that everything before it is durable. */

@@ -40,6 +40,35 @@ test.each(SEEDS)(
   },
 )
 
+/** What made a segment unused is durable before it is removed, also if a group is just written without a sync. */
+test('removes no segment before its deletion is durable, with process-crash', async () => {
+  const prng = new Prng(1)
+  const disk = new SimulatedDisk(prng)
+  let isHeld = false
+  let isWriting = false
+  const files = hookedFiles(disk, async (operation, name) => {
+    if (operation !== 'write' || !name.startsWith('journal')) return
+    isWriting = isHeld
+    while (isHeld) await eventLoopTurns(1)
+  })
+  const session = await openSimulated(files, 3_000, 'process-crash')
+  const [deleted, other] = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
+  while (!disk.names.includes('segment-0000000001')) await deleted.append({ bodyBytes: 500 })
+  while (disk.names.includes('journal-0000000001')) await eventLoopTurns(1)
+  await session.commit([{ kind: 'delete-log', logId: 'a' }])
+  isHeld = true
+  const appended = other.append()
+  while (!isWriting) await eventLoopTurns(1)
+  const reclaimed = session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 10 })
+  await eventLoopTurns(10)
+  isHeld = false
+  await Promise.all([appended, reclaimed])
+  expect(disk.names).not.toContain('segment-0000000001')
+  const reopened = await openSimulated(disk.crashedAfter(disk.length, 'everything', prng), 3_000)
+  expect(await reopened.head('a')).toBeUndefined()
+  await reopened.close()
+})
+
 class ConcurrentCalls {
   readonly #session: StorageSession
   readonly #prng: Prng
