@@ -1,3 +1,4 @@
+import type { StorageFailure } from '../../../src/storage/errors.ts'
 import type { File, Files, OpenMode } from './files.ts'
 import { lostFile, type Medium, type MediumFile, MissingFile, mediumFailure, type NewFile } from './medium.ts'
 
@@ -41,6 +42,8 @@ export class DirectoryMedium implements Medium {
   readonly #files: Files
   readonly #directory: { readonly name: string; readonly id: string | undefined }
   #journal: OpenJournal | undefined
+  /** Why nothing more is written: a file may have its name at the next opening that does not count now. */
+  #failure: StorageFailure | undefined
 
   constructor(files: Files) {
     this.#files = files
@@ -74,6 +77,7 @@ export class DirectoryMedium implements Medium {
   }
 
   async append(name: string, position: number, piece: Uint8Array, isSynced: boolean): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure
     if (position === 0) return this.#createJournal(name, piece)
     const { file } = await this.#openJournal(name)
     try {
@@ -113,14 +117,21 @@ export class DirectoryMedium implements Medium {
           await write(file, bytes, written)
           written += bytes.length
         }),
-      finish: () =>
-        failing(async () => {
+      finish: async () => {
+        await failing(async () => {
           await file.datasync()
           await file.close()
           this.assertInPlace()
           await files.rename(temporary, name)
+        })
+        try {
           await files.syncDirectory()
-        }),
+        } catch (error) {
+          const isGone = await this.#undo(name)
+          if (!isGone) this.#failure = mediumFailure(error, true)
+          throw mediumFailure(error, isGone)
+        }
+      },
       async abandon() {
         await file.close().catch(() => {})
         await files.unlink(temporary).catch(() => {})
@@ -138,6 +149,7 @@ export class DirectoryMedium implements Medium {
   }
 
   assertInPlace(): void {
+    if (this.#failure !== undefined) throw this.#failure
     const { name, id } = this.#journal ?? this.#directory
     if (this.#files.idOf(name) !== id) throw lostFile(name)
   }
@@ -155,13 +167,17 @@ export class DirectoryMedium implements Medium {
       await this.#files.syncDirectory()
     } catch (error) {
       await file.close().catch(() => {})
-      const isGone = await this.remove(name).then(
-        () => true,
-        () => false,
-      )
-      throw mediumFailure(error, isGone)
+      throw mediumFailure(error, await this.#undo(name))
     }
     await this.#useJournal(name, file)
+  }
+
+  /** Removes a file that is not certain. Resolves to whether it is certainly gone. */
+  #undo(name: string): Promise<boolean> {
+    return this.remove(name).then(
+      () => true,
+      () => false,
+    )
   }
 
   async #openJournal(name: string): Promise<OpenJournal> {

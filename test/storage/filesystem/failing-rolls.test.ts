@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkRead, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { checkRead, NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
@@ -35,6 +35,46 @@ test('appends work again once a roll succeeds', async () => {
   expect(journalBytes(disk)).toBeLessThan(ROLL_BYTES)
   checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
   await session.close()
+})
+
+/** Otherwise the next opening may use a checkpoint that is not the one on which later groups rest. */
+test.each([
+  ['once', 1, 'nothing'],
+  ['once', 1, 'everything'],
+  ['nor removed', 2, 'nothing'],
+  ['nor removed', 2, 'everything'],
+] as const)('a checkpoint that cannot be made durable %s does not count', async (_, failures, loss) => {
+  const prng = new Prng(1)
+  const disk = new SimulatedDisk(prng)
+  let left = Number.NaN
+  const files = hookedFiles(disk, (operation, name) => {
+    if (operation === 'rename' && name === 'checkpoint-0000000003') left = failures
+    if (operation === 'syncDirectory' && left-- > 0) throw systemError('EIO')
+  })
+  const session = await openSimulated(files, ROLL_BYTES)
+  const [a, b] = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
+  while (!disk.names.includes('checkpoint-0000000002')) await a.append({ bodyBytes: 500 })
+  while (Number.isNaN(left)) await b.append({ bodyBytes: 100 }).catch(() => {})
+  await until(() => left <= 0)
+  const limits = { now: NOW, trimmedBefore: NOW, blocksMax: 100 }
+  const writer = new LogWriter(session, 'b', await session.head('b'))
+  const acknowledged = writer.head.tail.seqNum
+  const freeing = async () => {
+    await writer.append({ trimPoint: 2, trimmedAt: NOW })
+    await session.commit([{ kind: 'delete-log', logId: 'a' }])
+    await session.reclaim(limits)
+  }
+  if (failures === 1) await freeing()
+  else await expect(freeing()).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
+  const crashed = disk.crashedAfter(disk.length, loss, prng)
+  for (let i = 0; i < 2; i++) {
+    const reopened = await openSimulated(crashed, ROLL_BYTES)
+    await reopened.reclaim(limits)
+    const found = new LogWriter(reopened, 'b', await reopened.head('b'))
+    expect(found.head.tail.seqNum).toBeGreaterThanOrEqual(acknowledged)
+    await found.measured()
+    await reopened.close()
+  }
 })
 
 /** Appends until an append fails, which has no effect, and returns its failure. */
