@@ -12,6 +12,8 @@ const STREAM_WINDOW_BYTES = 2 * 1024 * 1024
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
 /** How long the answer to a PING may take on a connection that has gone silent, in milliseconds. */
 const PING_MS = 10_000
+/** After so many connections in succession without an answer, a session does not wait for one over HTTP/2. */
+const UNANSWERED_MAX = 2
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 60_000
 
@@ -39,6 +41,8 @@ export class Http2Transport {
   #opening: Promise<Connection | undefined> | undefined
   /** Whether the server speaks HTTP/2, as far as is known. */
   #isSpoken = true
+  /** How many connections in succession were lost without an answer. */
+  #unanswered = 0
   #isClosed = false
 
   constructor(origin: string, clock: Clock) {
@@ -93,7 +97,10 @@ export class Http2Transport {
     }
   }
 
-  /** Resolves to undefined, and remembers it, if the server answers with something else than HTTP/2. */
+  /**
+   * Resolves to undefined if the server answers with something else than HTTP/2, which is remembered, or if it
+   * has closed several connections without an answer.
+   */
   #open(): Promise<Connection | undefined> {
     // Not an import, which bundlers for browsers could not resolve.
     const session = process.getBuiltinModule('node:http2').connect(this.#origin, {
@@ -102,8 +109,14 @@ export class Http2Transport {
     const connection: Connection = { session, streams: 0, isSuspect: false }
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => session.destroy(new Error('no answer to HTTP/2')), PROBE_MS)
-      session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES))
+      let isConnected = false
+      let failure: NodeJS.ErrnoException = lostConnection()
+      session.once('connect', () => {
+        isConnected = true
+        session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+      })
       session.once('remoteSettings', () => {
+        this.#unanswered = 0
         if (this.#isClosed) session.destroy()
         this.#connections.add(connection)
         session.unref()
@@ -113,16 +126,16 @@ export class Http2Transport {
         clearTimeout(timer)
         resolve(connection)
       })
-      session.on('error', (error: NodeJS.ErrnoException) => {
-        if (this.#connections.has(connection) || !NOT_HTTP2.test(String(error.code))) return reject(error)
-        this.#isSpoken = false
-        resolve(undefined)
+      session.on('error', (error) => {
+        failure = error
       })
       session.once('close', () => {
         clearTimeout(timer)
-        this.#connections.delete(connection)
-        // Without an answer, another server may have the address by now.
-        reject(lostConnection())
+        if (this.#connections.delete(connection)) return
+        if (NOT_HTTP2.test(String(failure.code))) this.#isSpoken = false
+        // The server may speak something else and not say so, or be restarting.
+        else if (!isConnected || ++this.#unanswered < UNANSWERED_MAX) reject(failure)
+        resolve(undefined)
       })
     })
   }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
-import { createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
@@ -72,6 +72,20 @@ describe('sessions in Node', () => {
     const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     expect([(await following.next()).value?.body, (await following.next()).value?.body]).toEqual(['a', 'b'])
     await following.return()
+  })
+
+  it.each(['end', 'resetAndDestroy'] as const)('use HTTP/1.1 where a server answers by %s', async (close) => {
+    const engine = await open({ storage: testStorage() })
+    onTestFinished(() => engine.close())
+    const server = createServer(toNodeHandler(engine, { auth: 'none' }))
+    server.on('clientError', (_, socket) => void (socket as Socket)[close]())
+    const { stream } = await connected(await listening(server), { random: () => 0 })
+    await stream.append('a')
+    const session = await stream.appendSession()
+    await session.submit('b')
+    await session.close()
+    expect(bodies(await stream.readBatch())).toEqual(['a', 'b'])
+    expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['a', 'b'])
   })
 
   it('use HTTP/2 although their first connection was lost before an answer', async () => {
