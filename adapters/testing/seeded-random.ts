@@ -7,7 +7,7 @@ import { Prng } from '../../src/runtime/random.ts'
  *
  * ```ts
  * const random = seededRandom(7)
- * storage.fail('append', { when: () => random() < 0.1 })
+ * faultyStorage(storage).fail('append', { when: () => random() < 0.1 })
  * ```
  */
 export function seededRandom(seed: number): () => number {

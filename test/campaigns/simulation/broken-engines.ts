@@ -46,7 +46,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a storage that forgets trims',
-    1,
+    4,
     60,
     onStorage((session) => ({
       head: async (logId) => {
@@ -57,7 +57,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a storage that forgets the producers of a log',
-    44,
+    2,
     120,
     onStorage((session, triggers) => ({
       head: async (logId) => {
@@ -69,13 +69,13 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a storage that frees records before they expire',
-    19,
+    18,
     60,
     onStorage((session) => ({
       reclaim: (limits) => session.reclaim({ ...limits, now: limits.now + 3_600_000 }),
     })),
   ],
-  ['engines that delete by their own clocks', 123, 400, () => ({ ignoresSharedClock: true })],
+  ['engines that delete by their own clocks', 97, 400, () => ({ ignoresSharedClock: true })],
   [
     'a client that repeats an append of unknown outcome',
     8,
@@ -90,7 +90,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a session that omits a batch',
-    28,
+    3,
     120,
     onStream((stream, triggers) => ({
       openCursor: async (...args) => {
