@@ -10,6 +10,7 @@ import {
   GROUP_CLOSED,
   GROUP_HEADER_BYTES,
   GROUP_UNSYNCED,
+  HEADER_BYTES,
   newSalt,
 } from './format.ts'
 import type { Span } from './state.ts'
@@ -96,16 +97,16 @@ export class Journal {
   }
 
   /**
-   * Begins the next journal, so that the earlier ones no longer change. It tells how many groups they have,
-   * so they are made durable first. Resolves to its number.
+   * Begins the next journal, unless the last one is empty, so that the earlier ones no longer change. It tells
+   * how many groups they have, so they are made durable first.
    */
-  async begin(): Promise<number> {
+  async begin(): Promise<void> {
     await this.#sync()
+    if (this.#files.at(-1)?.end === HEADER_BYTES) return
     const [number, salt, firstGroup] = [this.#nextFile, newSalt(), this.#nextGroup]
     const header = encodeHeader({ kind: 'journal', number, firstGroup, salt })
     await this.#append({ number, salt, firstGroup, end: 0 }, header, true)
     this.#nextFile++
-    return number
   }
 
   /** Begins a group, which {@link write} writes. Resolves to the number of its journal. */
