@@ -94,8 +94,13 @@ class OpenDirectory implements SharedDirectory {
   async #open({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession> {
     const joined = this.#opened?.join(context)
     if (joined !== undefined) {
-      if (durability === 'power-loss') this.#opened!.requireSync()
-      return joined
+      try {
+        if (durability === 'power-loss') await this.#opened!.requireSync()
+        return joined
+      } catch (error) {
+        await joined.close()
+        throw error
+      }
     }
     // A directory that was moved away stays open, and another one may have taken its place.
     await this.#opened?.close().catch(() => {})

@@ -75,9 +75,10 @@ export class LogStorage {
     return this.#sessions.flatMap((session) => session.deref() ?? [])
   }
 
-  /** Makes everything durable before it is acknowledged from now on. */
-  requireSync(): void {
+  /** Makes everything durable that was written, and from now on everything before it is acknowledged. */
+  requireSync(): Promise<void> {
     this.#store.journal.requireSync()
+    return this.#store.committer.commit('frees', 0, () => [])
   }
 
   /** Waits for the calls in flight. Later calls of all sessions reject. */

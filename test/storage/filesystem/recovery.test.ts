@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { checkRead, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
+import { LogStorage } from '../../../adapters/storage/log/storage.ts'
+import { directoryMedium } from '../../../adapters/storage/media/directory.ts'
 import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'
@@ -27,6 +29,20 @@ test('syncs files only if they are open for writing, as Windows requires', async
   expect(synced).toContain('journal-0000000001')
   checkRead(writer.written, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
   await reopened.close()
+})
+
+test('an engine that requires durability makes durable what it sees of another one', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const options = { durability: 'process-crash' } as const
+  const storage = await LogStorage.open(await directoryMedium(disk), options, async () => {})
+  const session = storage.join({ onLogChanged: () => {} })!
+  await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
+  await storage.requireSync()
+  const crashed = disk.crashedAfter(disk.length, 'everything', new Prng(1))
+  const reopened = await openSimulated(crashed, LARGE)
+  expect((await reopened.get('streams', 'a'))?.value).toBe(1)
+  await reopened.close()
+  await session.close()
 })
 
 describe('a damaged byte', () => {
