@@ -3,6 +3,8 @@ import type { File, Files, OpenMode } from './files.ts'
 import { lostFile, type Medium, type MediumFile, MissingFile, mediumFailure, type NewFile } from './medium.ts'
 
 const TEMPORARY = '.tmp'
+/** Files that were read stay open, up to so many: opening one takes longer than a short read. */
+const READERS_MAX = 64
 /** Systems read less than 2 GiB at once. */
 const READ_BYTES_MAX = 1_073_741_824
 
@@ -38,9 +40,18 @@ interface OpenJournal {
   readonly file: File
 }
 
+/** A file that is open for reads. It is closed once nothing reads it after it was dropped. */
+interface Reader {
+  readonly file: Promise<File>
+  reads: number
+  isDropped: boolean
+}
+
 export class DirectoryMedium implements Medium {
   readonly #files: Files
   readonly #directory: { readonly name: string; readonly id: string | undefined }
+  /** The one that was read last is the last one. */
+  readonly #readers = new Map<string, Reader>()
   #journal: OpenJournal | undefined
   /** Why nothing more is written: a file may have its name at the next opening that does not count now. */
   #failure: StorageFailure | undefined
@@ -58,9 +69,11 @@ export class DirectoryMedium implements Medium {
   }
 
   async read(name: string, position: number, length: number): Promise<Buffer> {
-    const file = await this.#open(name, 'read')
-    return failing(async () => {
-      try {
+    const reader = this.#reader(name)
+    reader.reads++
+    try {
+      const file = await reader.file
+      return await failing(async () => {
         const buffer = Buffer.allocUnsafeSlow(length)
         let filled = 0
         while (filled < length) {
@@ -70,10 +83,11 @@ export class DirectoryMedium implements Medium {
           filled += bytesRead
         }
         return buffer.subarray(0, filled)
-      } finally {
-        await file.close()
-      }
-    })
+      })
+    } finally {
+      reader.reads--
+      this.#closeUnused(reader)
+    }
   }
 
   async append(name: string, position: number, piece: Uint8Array, isSynced: boolean): Promise<void> {
@@ -141,6 +155,7 @@ export class DirectoryMedium implements Medium {
 
   async remove(name: string): Promise<void> {
     this.assertInPlace()
+    this.#drop(name)
     await failing(async () => {
       await this.#files.unlink(name)
       // Some file systems do not use freed space before it is certain that it is free.
@@ -155,7 +170,29 @@ export class DirectoryMedium implements Medium {
   }
 
   async close(): Promise<void> {
+    for (const name of [...this.#readers.keys()]) this.#drop(name)
     await failing(async () => this.#journal?.file.close())
+  }
+
+  #reader(name: string): Reader {
+    const reader = this.#readers.get(name) ?? { file: this.#open(name, 'read'), reads: 0, isDropped: false }
+    this.#readers.delete(name)
+    this.#readers.set(name, reader)
+    reader.file.catch(() => this.#readers.get(name) === reader && this.#readers.delete(name))
+    if (this.#readers.size > READERS_MAX) this.#drop(this.#readers.keys().next().value!)
+    return reader
+  }
+
+  #drop(name: string): void {
+    const reader = this.#readers.get(name)
+    if (reader === undefined) return
+    this.#readers.delete(name)
+    reader.isDropped = true
+    this.#closeUnused(reader)
+  }
+
+  #closeUnused({ file, reads, isDropped }: Reader): void {
+    if (isDropped && reads === 0) void file.then((open) => open.close()).catch(() => {})
   }
 
   async #createJournal(name: string, piece: Uint8Array): Promise<void> {
