@@ -43,7 +43,7 @@ export async function recover(
   // Nothing is written before everything was checked: an opening that finds damage changes nothing.
   if (torn?.offset === 0) await medium.remove(torn.file)
   if (last !== undefined && !last.isDurable) {
-    await space.write('frees', () => medium.resume(last.name, last.lastGroup.offset, last.lastGroup.bytes))
+    await space.write('frees', () => medium.resume(last.name, last.unsynced.offset, last.unsynced.bytes))
   }
   const journal = new Journal(medium, durability, journals, first + journals.length, last?.nextGroup ?? 1)
   await removeUnused(medium, state, first)
@@ -80,8 +80,8 @@ export interface Replayed {
 /** What an opening has to know of the journal that it continues. */
 interface LastJournal {
   readonly name: string
-  /** Without a group, the header. */
-  readonly lastGroup: { readonly offset: number; readonly bytes: Buffer }
+  /** The last groups, as far as they may not be durable. Without a group, the header. */
+  readonly unsynced: { readonly offset: number; readonly bytes: Buffer }
   /** Whether everything is durable, and nothing follows. */
   readonly isDurable: boolean
   readonly nextGroup: number
@@ -160,7 +160,7 @@ function replayJournal(
   onBlock: ((block: BlockSummary, data: Uint8Array) => void) | undefined,
 ) {
   let end = HEADER_BYTES
-  let lastOffset = 0
+  let unsyncedOffset = 0
   let nextGroup = firstGroup
   let flags = 0
   for (;;) {
@@ -168,7 +168,7 @@ function replayJournal(
     if (header === undefined || !hasFrames(bytes, end, header, salt)) break
     if (header.number !== nextGroup) throw new Damage(name, end, 'groups are missing before it')
     flags = header.flags
-    lastOffset = end
+    if ((flags & GROUP_UNSYNCED) === 0) unsyncedOffset = end
     end += GROUP_HEADER_BYTES
     for (let i = 0; i < header.frames; i++) {
       const offset = end
@@ -191,8 +191,8 @@ function replayJournal(
     throw new Damage(name, end, 'a group is damaged, and others follow')
   }
   const isDurable = !isTorn && (flags & GROUP_CLOSED) !== 0
-  const lastGroup = { offset: lastOffset, bytes: bytes.subarray(lastOffset, end) }
-  return { end, lastGroup, isDurable, nextGroup }
+  const unsynced = { offset: unsyncedOffset, bytes: bytes.subarray(unsyncedOffset, end) }
+  return { end, unsynced, isDurable, nextGroup }
 }
 
 /** Whether the group at `offset` is complete. */

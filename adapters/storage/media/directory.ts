@@ -108,12 +108,12 @@ export class DirectoryMedium implements Medium {
     }
   }
 
-  async resume(name: string, position: number, lastPiece: Uint8Array): Promise<void> {
+  async resume(name: string, position: number, lastPieces: Uint8Array): Promise<void> {
     const { file } = await this.#openJournal(name)
     await failing(async () => {
-      await file.truncate(position + lastPiece.length)
-      // Written again, because an earlier sync may have failed and dropped it from what the system writes.
-      await write(file, lastPiece, position)
+      await file.truncate(position + lastPieces.length)
+      // Written again, because an earlier sync may have failed and dropped them from what the system writes.
+      await write(file, lastPieces, position)
       await file.datasync()
     })
   }

@@ -24,10 +24,10 @@ export interface Medium {
   append(name: string, position: number, piece: Uint8Array, isSynced: boolean): Promise<void>
 
   /**
-   * Continues a journal of an earlier process: removes everything behind its last complete piece, and makes
-   * the rest durable, even if the system has lost that piece without telling.
+   * Continues a journal of an earlier process: removes everything behind its last complete pieces, and makes
+   * the rest durable, even if the system has lost those pieces without telling.
    */
-  resume(name: string, position: number, lastPiece: Uint8Array): Promise<void>
+  resume(name: string, position: number, lastPieces: Uint8Array): Promise<void>
 
   /** Begins a whole file. */
   create(name: string): Promise<NewFile>

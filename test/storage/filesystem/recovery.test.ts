@@ -45,6 +45,26 @@ test('an engine that requires durability makes durable what it sees of another o
   await session.close()
 })
 
+test('an opening makes durable what a sync lost that failed', async () => {
+  for (let seed = 1; seed <= 5; seed++) {
+    const disk = new SimulatedDisk(new Prng(seed))
+    const options = { durability: 'process-crash' } as const
+    const storage = await LogStorage.open(await directoryMedium(disk), options, async () => {})
+    const session = storage.join({ onLogChanged: () => {} })!
+    for (let value = 0; value < 5; value++) {
+      await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value }])
+    }
+    disk.faults = (operation) => (operation === 'datasync' ? 'EIO' : undefined)
+    await expect(storage.requireSync()).rejects.toMatchObject({ kind: 'io' })
+    disk.faults = () => undefined
+    await (await openSimulated(disk, LARGE, 'process-crash')).close()
+    const crashed = disk.crashedAfter(disk.length, 'everything', new Prng(seed))
+    const reopened = await openSimulated(crashed, LARGE)
+    expect((await reopened.get('streams', 'a'))?.value).toBe(4)
+    await reopened.close()
+  }
+})
+
 describe('a damaged byte', () => {
   test('in a group that others follow is reported, with file and offset', async () => {
     const { disk, offsets } = await written(6)
