@@ -155,8 +155,8 @@ export class BasinService {
       await commit([putBasin({ ...value, deletedAt: clock.now() }, version)])
     })
     const basin = await catalog.basin(name)
-    if (basin === undefined) return
-    await this.#deleteStreams(name)
+    if (basin === undefined || basin.value.deletedAt === null) return
+    await this.#deleteStreams(basin)
     await this.#remove(basin).catch(() => {})
   }
 
@@ -165,7 +165,7 @@ export class BasinService {
     await this.#context.catalog.forEach('basins', '', async (basin) => {
       if (basin.value.deletedAt === null) return
       // If some could not be deleted, the next run tries again.
-      await this.#deleteStreams(basin.key)
+      await this.#deleteStreams(basin)
       await this.#remove(basin)
     })
   }
@@ -179,19 +179,21 @@ export class BasinService {
 
   /**
    * Deletes the streams of a basin that gets no more of them. Once it resolves, no engine acknowledges
-   * appends to them. Rejects if one cannot be deleted.
+   * appends to them. Rejects if one cannot be deleted. Another call may have removed the basin: those of one
+   * that was created since are left.
    */
-  async #deleteStreams(basin: string): Promise<void> {
-    const { session, streams: service, closing } = this.#context
-    const range = { prefix: streamKey(basin, ''), after: '', limit: STREAMS_DELETED }
+  async #deleteStreams({ key, version }: Versioned<BasinDocument>): Promise<void> {
+    const { session, catalog, streams: service, closing } = this.#context
+    const range = { prefix: streamKey(key, ''), after: '', limit: STREAMS_DELETED }
+    const isSame: CatalogChange = { kind: 'check', collection: 'basins', key, expect: version }
     for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
       const streams = await listDocuments(session, 'streams', range)
-      if (streams.length === 0) return
+      if (streams.length === 0 || (await catalog.basin(key))?.version !== version) return
       if (closing.aborted) throw closedError()
       const isTogether = attempts === 0
       const commit = isTogether
-        ? commitTogether(session)
-        : (removal: readonly CatalogChange[]) => session.commit(removal)
+        ? commitTogether(session, isSame)
+        : (removal: readonly CatalogChange[]) => session.commit([isSame, ...removal])
       const remove = async (stream: Versioned<StreamDocument>) => {
         try {
           await service.removeWithBasin(commit, stream)
@@ -224,9 +226,9 @@ export class BasinService {
   }
 }
 
-/** Commits what is passed in one turn in one commit. */
-function commitTogether(session: StorageSession): Commit {
-  const all: CatalogChange[] = []
+/** Commits what is passed in one turn in one commit, with a check. */
+function commitTogether(session: StorageSession, check: CatalogChange): Commit {
+  const all = [check]
   let committed: Promise<void> | undefined
   return (changes) => {
     all.push(...changes)

@@ -47,6 +47,32 @@ onEveryKindOfStorage(() =>
       expect((await basin.listStreams()).items).toEqual([])
     })
 
+    it('delete no stream of a basin with their name that is created meanwhile', async () => {
+      const resumed = deferred()
+      let isHeld = false
+      const storage = wrapped(testStorage(), {}, (session) => ({
+        async list(collection, range) {
+          if (collection === 'streams' && isHeld) {
+            isHeld = false
+            await resumed.promise
+          }
+          return session.list(collection, range)
+        },
+      }))
+      const { hw, clock, basin } = await start(storage)
+      isHeld = true
+      const slow = basin.delete()
+      await clock.settle()
+      // Background work may have removed it by now.
+      await basin.delete().catch(() => {})
+      await hw.createBasin('basin')
+      await basin.createStream('new')
+      resumed.resolve()
+      await slow
+      expect((await hw.listBasins()).items).toMatchObject([{ name: 'basin', state: 'active' }])
+      expect((await basin.listStreams()).items).toMatchObject([{ name: 'new' }])
+    })
+
     it('reject their deletion while a stream cannot be deleted, and delete the rest', async () => {
       let isFailing = true
       const storage = wrapped(testStorage(), {}, (session) => ({
