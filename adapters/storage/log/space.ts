@@ -52,7 +52,7 @@ export class Space {
     if (kind === 'frees') this.#freeing++
     try {
       const result = await work()
-      if (kind === 'adds') this.#isFull = false
+      if (kind === 'adds' && this.#isReserved) this.#isFull = false
       return result
     } catch (error) {
       if (!isRepeatable(error)) throw error

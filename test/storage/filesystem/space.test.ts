@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { checkRead, NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
+import { Space } from '../../../adapters/storage/log/space.ts'
+import { directoryMedium } from '../../../adapters/storage/media/directory.ts'
 import { Prng } from '../../../src/runtime/random.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { systemError } from './hooked-files.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
@@ -10,6 +13,31 @@ const ROLL_BYTES = 20_000
 const RECORD_BYTES = 500
 const ROUNDS = 20
 const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 7 }
+
+test('a write that ends after the reserve was given up does not hide that the disk is full', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const space = new Space(await directoryMedium(disk), 4096, false)
+  await space.write('adds', async () => {})
+  let end!: () => void
+  const written = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const adding = space.write('adds', () => written)
+  let isFirst = true
+  await space.write('frees', async () => {
+    if (isFirst) {
+      isFirst = false
+      throw systemError('ENOSPC')
+    }
+  })
+  end()
+  await adding
+  expect(disk.names).toEqual([])
+  expect(space.isFull).toBe(true)
+  await space.makeRoom(false)
+  expect(disk.names).toEqual(['reserve'])
+  expect(space.isFull).toBe(false)
+})
 
 describe('frees the space', () => {
   test.each<[string, (session: StorageSession, writers: LogWriter[]) => Promise<void>]>([
