@@ -50,12 +50,14 @@ export async function verifyDirectory(
     throw refusal(`${path} contains no files of this storage`)
   }
   const lock = names.length === 0 ? undefined : await lockIfWritable(path)
+  const medium = new DirectoryMedium(nodeFiles(path))
   try {
     if (lock === undefined) await assertUnlocked(path)
-    const report = await verifyLog(new DirectoryMedium(nodeFiles(path)), { onProgress, signal })
+    const report = await verifyLog(medium, { onProgress, signal })
     if (lock === undefined) await assertUnlocked(path)
     return report
   } finally {
+    await medium.close()
     await lock?.release()
   }
 }
