@@ -79,6 +79,9 @@ export interface RestartOptions extends CallOptions {
 
 const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: assertStart, signal: assertSignal }
 
+/** How often in succession a mirror looks for another copy at once. */
+const REPLACEMENTS_MAX = 3
+
 /**
  * A copy of a remote stream on this device, returned by {@link mirror}: gap-free, in order, with the sequence
  * numbers, timestamps, headers and commands of the remote stream. It resumes after every interruption and
@@ -109,6 +112,8 @@ export class Mirror {
   #stands: boolean
   /** How often in succession a connection was no success. */
   #failures = 0
+  /** How often in succession the copy was another one. */
+  #replacements = 0
   #membership: Membership | undefined
   #connection: Connection | undefined
   /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
@@ -298,7 +303,7 @@ export class Mirror {
       this.#connection = new Connection(context, signal)
       const end = await this.#connection.run(identity)
       this.#connection = undefined
-      if (signal.aborted || end.kind === 'other-copy') break
+      if (signal.aborted) break
       isQuiet = end.kind === 'conflict'
       if (end.kind === 'stopped') {
         // What depends on the copy would wait for it, or act on one that is not the remote stream's.
@@ -306,6 +311,7 @@ export class Mirror {
         work = undefined
       }
       await this.#pauseAfter(end, signal)
+      if (end.kind === 'other-copy') break
     }
     work?.abort()
   }
@@ -321,8 +327,11 @@ export class Mirror {
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
     const { random = Math.random } = this.#options
-    if (end.kind === 'other-copy') return
-    if (end.kind !== 'conflict' && !(end.kind === 'failed' && !end.hasLasted)) this.#failures = 0
+    const isOther = end.kind === 'other-copy'
+    this.#replacements = isOther ? this.#replacements + 1 : 0
+    if (isOther && this.#replacements <= REPLACEMENTS_MAX) return
+    const hasFailed = isOther || end.kind === 'conflict' || (end.kind === 'failed' && !end.hasLasted)
+    if (!hasFailed) this.#failures = 0
     if (end.kind === 'silent') return
     if (end.kind === 'stopped') {
       this.#setState(end)

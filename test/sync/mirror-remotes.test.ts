@@ -52,6 +52,27 @@ async function openLocal(storage: Storage = memory(), clock = virtualClock()) {
 }
 
 describe('a mirror of a read', () => {
+  it('that is another stream each time is opened after pauses', async () => {
+    const { local, clock } = await openLocal()
+    let opened = 0
+    const remote = Object.create(local, {
+      openCursor: {
+        value: async (): Promise<RecordCursor> => {
+          // A mirror that goes on at once would never let the test end it.
+          if (++opened === 1_000) throw new Error('opened too often')
+          const tail = { seqNum: 0, timestamp: 0 }
+          const event = { kind: 'heartbeat', timestamp: 0, tail } as const
+          return { streamId: `${opened}`, next: async () => event, close: () => {} }
+        },
+      },
+      equals: { value: () => false },
+    }) as Stream
+    const copy = mirror(remote, local)
+    await clock.advance('1m')
+    expect(opened).toBeLessThan(15)
+    await copy.close()
+  })
+
   it('that skips records stops with the gap', async () => {
     const { local, clock } = await openLocal()
     const { remote } = scripted(local, [batch(records(0, 10)), batch(records(14, 20), 20)])
