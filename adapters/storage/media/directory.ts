@@ -86,7 +86,7 @@ export class DirectoryMedium implements Medium {
       })
     } finally {
       reader.reads--
-      this.#closeUnused(reader)
+      void this.#closeUnused(reader)
     }
   }
 
@@ -155,7 +155,7 @@ export class DirectoryMedium implements Medium {
 
   async remove(name: string): Promise<void> {
     this.assertInPlace()
-    this.#drop(name)
+    void this.#drop(name)
     await failing(async () => {
       await this.#files.unlink(name)
       // Some file systems do not use freed space before it is certain that it is free.
@@ -170,7 +170,7 @@ export class DirectoryMedium implements Medium {
   }
 
   async close(): Promise<void> {
-    for (const name of [...this.#readers.keys()]) this.#drop(name)
+    await Promise.all([...this.#readers.keys()].map((name) => this.#drop(name)))
     await failing(async () => this.#journal?.file.close())
   }
 
@@ -179,20 +179,20 @@ export class DirectoryMedium implements Medium {
     this.#readers.delete(name)
     this.#readers.set(name, reader)
     reader.file.catch(() => this.#readers.get(name) === reader && this.#readers.delete(name))
-    if (this.#readers.size > READERS_MAX) this.#drop(this.#readers.keys().next().value!)
+    if (this.#readers.size > READERS_MAX) void this.#drop(this.#readers.keys().next().value!)
     return reader
   }
 
-  #drop(name: string): void {
+  async #drop(name: string): Promise<void> {
     const reader = this.#readers.get(name)
     if (reader === undefined) return
     this.#readers.delete(name)
     reader.isDropped = true
-    this.#closeUnused(reader)
+    await this.#closeUnused(reader)
   }
 
-  #closeUnused({ file, reads, isDropped }: Reader): void {
-    if (isDropped && reads === 0) void file.then((open) => open.close()).catch(() => {})
+  async #closeUnused({ file, reads, isDropped }: Reader): Promise<void> {
+    if (isDropped && reads === 0) await file.then((open) => open.close()).catch(() => {})
   }
 
   async #createJournal(name: string, piece: Uint8Array): Promise<void> {
