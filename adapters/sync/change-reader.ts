@@ -199,6 +199,9 @@ export class ChangeReader {
   }
 
   async #received(event: CopyEvent): Promise<RecordChange | undefined> {
+    const { log } = this.#outbox
+    // What a copy has received, and that it was replaced, is noted before it changes, in any tab.
+    if (event.kind !== 'reset' && this.#copy !== 'read') await log.catchUp(this.#signal)
     if (event.kind === 'missing') {
       this.#copy = 'missing'
       this.#isStale = true
@@ -213,9 +216,6 @@ export class ChangeReader {
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { ...event, records: [], lastSeqNum: event.tail.seqNum - 1 }
     const position = lastSeqNum + 1
-    // What was copied was noted before, in any tab.
-    const { log } = this.#outbox
-    if (this.#copy !== 'read') await log.catchUp(this.#signal)
     this.#copy = 'read'
     await log.found(records, 0, this.#signal)
     const start = position > (this.#last?.position ?? 0) ? (records[0]?.seqNum ?? position) : undefined

@@ -13,7 +13,7 @@ import { type DeviceSettings, settingsOf } from './settings.ts'
 export const DEVICES: SeedCampaign = {
   name: 'devices',
   steps: 60,
-  regressions: [1010, 1038, 2077, 3053, 5149],
+  regressions: [1010, 1038, 2077, 3053, 5149, 71121],
   play,
 }
 
