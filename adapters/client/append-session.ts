@@ -10,8 +10,8 @@ import { openStreamAppender } from './stream-appender.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
 /**
- * Opens an append session, which ends when `closing` aborts: over HTTP/2 where the runtime and the server have
- * it, which rejects unless the stream exists or is created. Otherwise the first append finds out.
+ * Opens an append session, which ends when `closing` aborts: over HTTP/2 where the runtime and the server
+ * have it, which rejects unless the stream exists or is created. Otherwise the first append finds out.
  */
 export async function openAppendSession(
   core: ClientCore,

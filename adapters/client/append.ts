@@ -112,8 +112,8 @@ export class SessionAppends {
 }
 
 /**
- * Returns the error of a rejected batch with a producer or a `streamSeq`. A server that ignores them says that
- * the tail is not the one that the body requires, which is none.
+ * Returns the error of a rejected batch with a producer or a `streamSeq`. A server that ignores them says
+ * that the tail is not the one that the body requires, which is none.
  */
 function extensionError(
   error: HeadwaterError,
@@ -200,8 +200,9 @@ export function verdictOn(
     case undefined:
       return mayHaveEffects ? 'unknown' : 'rejected'
     case 'producer':
-      // The server checks the request and its token (400, 401 and 403), then whether the batch is stored, then
-      // everything else. 403 is the status of `producer_fenced` too: another epoch hides the batches before.
+      // The server checks the request and its token (400, 401 and 403), then whether the batch is stored,
+      // then everything else. 403 is the status of `producer_fenced` too: another epoch hides the batches
+      // before.
       return mayHaveEffects || retryable || status < 404 ? 'unknown' : 'rejected'
     case 'condition':
       if (code !== 'seq_num_mismatch' && code !== 'fencing_token_mismatch') return 'unknown'

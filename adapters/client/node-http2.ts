@@ -12,7 +12,7 @@ const STREAM_WINDOW_BYTES = 2 * 1024 * 1024
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
 /** How long the answer to a PING may take on a connection that has gone silent, in milliseconds. */
 const PING_MS = 10_000
-/** After so many connections in succession without an answer, a session does not wait for one over HTTP/2. */
+/** The number of connections in succession without an answer after which a session uses HTTP/1.1. */
 const UNANSWERED_MAX = 2
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 60_000
@@ -98,8 +98,8 @@ export class Http2Transport {
   }
 
   /**
-   * Resolves to undefined if the server answers with something else than HTTP/2, which is remembered, or if it
-   * has closed several connections without an answer.
+   * Resolves to undefined if the server answers with something else than HTTP/2, which is remembered, or if
+   * it has closed several connections without an answer.
    */
   #open(): Promise<Connection | undefined> {
     // Not an import, which bundlers for browsers could not resolve.

@@ -101,8 +101,8 @@ export class Sender {
   }
 
   /**
-   * Waits before an attempt, the first repetition being 1: exponential back-off with full jitter, and at least
-   * what the server asks for, up to 30 s. Rejects with the reason of a signal.
+   * Waits before an attempt, the first repetition being 1: exponential back-off with full jitter, and at
+   * least what the server asks for, up to 30 s. Rejects with the reason of a signal.
    */
   async pause(repetition: number, { error, retryAfterMs }: Failure, signal?: AnySignal): Promise<void> {
     const { clock, random, onRetry } = this.settings
@@ -212,7 +212,9 @@ export class Sender {
     return headers
   }
 
-  /** Compresses a body where the runtime does that on other threads. Undefined if it is better sent as it is. */
+  /**
+   * Compresses a body where the runtime does that on other threads. Undefined if it is better sent as it is.
+   */
   async #compressed(body: Uint8Array | undefined): Promise<Uint8Array | undefined> {
     const isLong = this.settings.compression && body !== undefined && body.length >= COMPRESSION_BYTES_MIN
     const codec = isLong && nodeZlib() && platformCodec('gzip')

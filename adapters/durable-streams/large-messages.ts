@@ -64,7 +64,7 @@ export class HeldBody implements ReplyStream, AsyncIterator<Uint8Array, undefine
   }
 }
 
-/** What follows the last record of a read, if that is a part of a message. */
+/** The rest of a message of which a read ends with a part. */
 export interface Completion {
   /** The next parts of the message. They count in the held bytes. */
   readonly parts: readonly SequencedRecord[]

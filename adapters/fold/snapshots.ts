@@ -157,7 +157,7 @@ export class FoldSnapshots<State> {
     }
   }
 
-  /** What tells the snapshots of this fold from others. */
+  /** The identity of the fold, which tells its snapshots from others. */
   get #kind() {
     return { source: this.#identity ?? '', version: this.#options.version }
   }

@@ -42,9 +42,9 @@ export class HttpCore {
   readonly #replyTo: ErrorReply | undefined
 
   /**
-   * `hw` is an engine or the result of `openOnce`, which each request calls. `replyTo` returns the reply to an
-   * error, or undefined for one that every protocol reports alike. Throws `invalid` unless `hw` is an engine
-   * or a function.
+   * `hw` is an engine or the result of `openOnce`, which each request calls. `replyTo` returns the reply to
+   * an error, or undefined for one that every protocol reports alike. Throws `invalid` unless `hw` is an
+   * engine or a function.
    */
   constructor(
     hw: Engine | (() => Promise<Engine>),

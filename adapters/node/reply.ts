@@ -97,8 +97,8 @@ const CRLF = Buffer.from('\r\n')
 function writeChunk(res: ServerResponse, chunk: ReplyChunk): boolean {
   if (chunk instanceof Uint8Array) {
     const isSmall = chunk.length > 0 && chunk.length <= COPIED_BYTES_MAX
-    // Node's `write` writes four times to the socket, a third of the work for an event. Frameworks replace it,
-    // and a pipelined response has no socket before its turn.
+    // Node's `write` writes four times to the socket, a third of the work for an event. Frameworks replace
+    // it, and a pipelined response has no socket before its turn.
     const isPlain = res.chunkedEncoding && res.write === ServerResponse.prototype.write
     if (!isSmall || !isPlain || res.socket === null) return res.write(chunk)
     return res.socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF]))

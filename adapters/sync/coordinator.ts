@@ -20,9 +20,9 @@ export interface Membership {
 
 /**
  * Elects one of the candidates with a name at a time, where they can know of each other. A candidate stands
- * from the beginning unless `stands` is false. Nothing may depend on there being only one: candidates in other
- * processes are not known, and a paused one may still believe that it is elected. Never throws, and calls back
- * in a later microtask.
+ * from the beginning unless `stands` is false. Nothing may depend on there being only one: candidates in
+ * other processes are not known, and a paused one may still believe that it is elected. Never throws, and
+ * calls back in a later microtask.
  */
 export type Coordinator = (name: string, candidate: Candidate, stands?: boolean) => Membership
 

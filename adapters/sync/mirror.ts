@@ -44,7 +44,9 @@ export interface MirrorOptions {
    * a read. By default, the first record. A start beyond the tail is moved to the tail.
    */
   readonly from?: MirrorStart | undefined
-  /** @internal Whether to create the remote stream if it is missing and nothing was copied. False by default. */
+  /**
+   * @internal Whether to create the remote stream if it is missing and nothing was copied. False by default.
+   */
   readonly create?: boolean | undefined
   /** @internal Whether it may connect, before `stand` says otherwise. True by default. */
   readonly stands?: boolean | undefined

@@ -147,9 +147,9 @@ export class OutboxLog {
   }
 
   /**
-   * Notes which records of the remote stream are entries, unless the log says so already. The copy, if there is
-   * one, has everything below `copiedTo`, and gets these records next. Rejects with `stream_deleted` if the
-   * stream was replaced after `since`, a place in the log.
+   * Notes which records of the remote stream are entries, unless the log says so already. The copy, if there
+   * is one, has everything below `copiedTo`, and gets these records next. Rejects with `stream_deleted` if
+   * the stream was replaced after `since`, a place in the log.
    */
   async found(
     records: readonly SequencedRecord[],

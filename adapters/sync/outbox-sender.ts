@@ -34,11 +34,15 @@ const PROVEN_MS = 60_000
 const PLAIN_MS = 600_000
 /** How often others may be faster before a batch is sent without a condition on the tail. */
 const LOSSES_MAX = 3
-/** How often a batch that may be stored is rejected for its producer before it is parked: in about 5 minutes. */
+/**
+ * How often a batch that may be stored is rejected for its producer before it is parked: in about 5 minutes.
+ */
 const REJECTIONS_MAX = 16
 /** How long the sender waits for a copy before it looks again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
-/** A position beyond every copy: where none is kept, entries leave the outbox as soon as they are confirmed. */
+/**
+ * A position beyond every copy: where none is kept, entries leave the outbox as soon as they are confirmed.
+ */
 const NO_COPY = Number.MAX_SAFE_INTEGER
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64

@@ -108,7 +108,9 @@ type Outcome = Confirmation | HeadwaterError
 /** @internal What a mirror needs of the outbox that it lets send. */
 export type MirrorOutbox = Pick<Outbox, 'run' | 'beginCopying' | 'log'>
 
-/** Notes which entries are among records that a mirror copies next. The copy has everything below `copiedTo`. */
+/**
+ * Notes which entries are among records that a mirror copies next. The copy has everything below `copiedTo`.
+ */
 export type NoteReceived = (
   records: readonly SequencedRecord[],
   copiedTo: number,

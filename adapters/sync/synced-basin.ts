@@ -75,8 +75,8 @@ interface BasinParts {
  * The streams of a server below a prefix, those that the app opens kept in sync with streams on this device.
  * Returned by {@link syncedBasin}.
  *
- * Each tab tells the others which streams it has open, from which all of them derive which ones may connect. A
- * mirror connects in one of the tabs that have its stream open. One tab lists the streams of the server.
+ * Each tab tells the others which streams it has open, from which all of them derive which ones may connect.
+ * A mirror connects in one of the tabs that have its stream open. One tab lists the streams of the server.
  */
 export class SyncedBasin {
   readonly #options: SyncedBasinOptions
@@ -142,7 +142,8 @@ export class SyncedBasin {
   }
 
   /**
-   * All known streams in the order of their names: those of the server, and those that this device has opened.
+   * All known streams in the order of their names: those of the server, and those that this device has
+   * opened.
    */
   get streams(): readonly BasinStream[] {
     return this.#streams.current
@@ -155,8 +156,8 @@ export class SyncedBasin {
 
   /**
    * Opens a stream below the prefix by its full name, whether it exists or not. It can be read and appended
-   * to at once. It is synced until the handle is closed and everything is sent: the streams that were used last
-   * are connected, and opening counts as a use. Returns the same handle as long as it is open.
+   * to at once. It is synced until the handle is closed and everything is sent: the streams that were used
+   * last are connected, and opening counts as a use. Returns the same handle as long as it is open.
    *
    * Throws `invalid` for a name that does not begin with the prefix or is too long, and `closed`.
    *
@@ -290,7 +291,9 @@ export class SyncedBasin {
     this.#post({ kind: 'tab', tab: this.#tab, streams, isNew })
   }
 
-  /** Reports again and again, because a tab that is killed cannot say so. Returns a function that ends that. */
+  /**
+   * Reports again and again, because a tab that is killed cannot say so. Returns a function that ends that.
+   */
   #reportAgain(): () => void {
     let cancel = () => {}
     const next = () => {

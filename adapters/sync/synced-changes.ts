@@ -57,7 +57,9 @@ export function jsonContent<Value>(
 /** Converts the changes of a synced stream from bytes to one form: text, bytes or JSON. */
 export class ChangeConverter<Content extends object> {
   readonly #codec: ContentCodec<Content>
-  /** The records of pending entries, each of which is converted once: views tell by them which are the same. */
+  /**
+   * The records of pending entries, each of which is converted once: views tell by them which are the same.
+   */
   readonly #pending = new WeakMap<PendingEntry, SyncedRecord<Content> | 'left out'>()
 
   constructor(codec: ContentCodec<Content>) {

@@ -1,4 +1,4 @@
-export type { FaultPoint } from './faults/planned-faults.ts'
+export { type FaultPoint, seededRandom } from './faults/planned-faults.ts'
 export {
   type FaultyHandler,
   type FaultyHandlerOptions,
@@ -17,7 +17,6 @@ export {
   type InProcessServiceOptions,
   inProcessService,
 } from './network/in-process-service.ts'
-export { seededRandom } from './seeded-random.ts'
 export {
   type FaultyStorage,
   type FaultyStorageOptions,

@@ -41,7 +41,7 @@ export class StreamImport {
   #isVerified: boolean
   /** Whether the stream has {@link #config}. */
   #isConfigured: boolean
-  /** With `renumber`, the number of the next record of the export. */
+  /** The number of the next record of the export, if records are renumbered. */
   #next = 0
   /** The number of records that were appended. */
   appended = 0

@@ -129,7 +129,9 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   }
 }
 
-/** Decodes base64 as the platform does: white space is skipped. Throws for other errors, or skips them too. */
+/**
+ * Decodes base64 as the platform does: white space is skipped. Throws for other errors, or skips them too.
+ */
 export function lenientBase64(text: string): Uint8Array {
   const node = nodeBuffer()
   if (node !== undefined) {

@@ -106,7 +106,7 @@ export function assertStreamCreation({ metadata, expiry, fork }: StreamCreation)
   assertMembers({ metadata, expiry, fork }, STREAM_CREATION, 'options')
 }
 
-/** A stream that continues another one whose records before `start` are gone. Its idle time begins anew. */
+/** A stream that continues another one whose records before `start` are gone. Its idle time begins again. */
 export interface RestoredStream extends Pick<StreamCreation, 'metadata' | 'expiry'> {
   /** Settings over the basin's defaults. None by default. */
   readonly config?: StreamConfigInput | undefined

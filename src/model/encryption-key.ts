@@ -11,9 +11,9 @@ export const KEY_CHARACTERS_MAX = 44
 export type EncryptionKeyInput = string | Uint8Array
 
 /**
- * The key of an encrypted stream as the caller passed it (docs/protocol.md "Encryption keys"). It is validated
- * when a stream needs it; a plain stream ignores it. The key material is private, so that logs and errors
- * cannot reveal it. Ciphers may cache what they derive from it by this object.
+ * The key of an encrypted stream as the caller passed it (docs/protocol.md "Encryption keys"). It is
+ * validated when a stream needs it; a plain stream ignores it. The key material is private, so that logs and
+ * errors cannot reveal it. Ciphers may cache what they derive from it by this object.
  */
 export class EncryptionKey {
   /** Undefined if the value is not a key. */

@@ -1,6 +1,6 @@
 /**
- * Limits of the protocol (docs/protocol.md "Limits"): the largest of each thing. Lengths are in bytes of UTF-8,
- * sizes of records and batches are metered.
+ * Limits of the protocol (docs/protocol.md "Limits"): the largest of each thing. Lengths are in bytes of
+ * UTF-8, sizes of records and batches are metered.
  */
 
 export const MIB = 1_048_576
@@ -10,7 +10,9 @@ export const INTEGER_MAX = Number.MAX_SAFE_INTEGER
 
 // Names and texts
 export const BASIN_NAME_BYTES_MAX = 48
-/** The shortest name that `POST /basins` and the metrics paths accept. `PUT` and in-process calls accept 1. */
+/**
+ * The shortest name that `POST /basins` and the metrics paths accept. `PUT` and in-process calls accept 1.
+ */
 export const BASIN_NAME_BYTES_MIN_ON_POST = 8
 export const STREAM_NAME_BYTES_MAX = 512
 export const ACCESS_TOKEN_ID_BYTES_MAX = 96

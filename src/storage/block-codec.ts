@@ -253,7 +253,9 @@ export class FieldReader {
     this.data = data
   }
 
-  /** An empty view. Its memory is that of the message: a caller may transfer it, so not all messages share it. */
+  /**
+   * An empty view. Its memory is that of the message: a caller may transfer it, so not all messages share it.
+   */
   noBytes(): Uint8Array {
     return this.data.subarray(0, 0)
   }

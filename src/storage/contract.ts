@@ -75,7 +75,8 @@ export interface StorageSession {
 
   /**
    * Applies all changes or none, atomically towards all calls of all engines, and durably before it resolves.
-   * Each document and log is changed or checked at most once. Rejects with {@link StorageConflict} and changes nothing if an expectation does not hold.
+   * Each document and log is changed or checked at most once. Rejects with {@link StorageConflict} and
+   * changes nothing if an expectation does not hold.
    */
   commit(changes: readonly CatalogChange[]): Promise<void>
 

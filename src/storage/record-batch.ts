@@ -161,8 +161,8 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   }
 
   /**
-   * @internal An encoding of the batch, made on first use and then kept: all readers of a live batch share it.
-   * One that cannot be made is tried again.
+   * @internal An encoding of the batch, made on first use and then kept: all readers of a live batch share
+   * it. One that cannot be made is tried again.
    */
   encoding<Encoded>(name: string, encode: () => Encoded): Encoded {
     this.#encodings ??= new Map()

@@ -198,9 +198,9 @@ function isOfKind({ source, version }: SnapshotKind, kind: SnapshotKind): boolea
 }
 
 /**
- * Whether a snapshot that another fold has stored makes the one of this fold unnecessary. One of the same kind
- * does if its position is less than `every` records earlier. One of another kind does if this fold has loaded
- * or stored a snapshot before: the version of the app that was opened last wins.
+ * Whether a snapshot that another fold has stored makes the one of this fold unnecessary. One of the same
+ * kind does if its position is less than `every` records earlier. One of another kind does if this fold has
+ * loaded or stored a snapshot before: the version of the app that was opened last wins.
  */
 export function isSuperseded(
   own: FoldSnapshot,
@@ -262,8 +262,8 @@ interface SnapshotScan {
 export const EMPTY_SCAN: SnapshotScan = { newest: undefined, parts: [], end: 0 }
 
 /**
- * Reads further records of a stream of snapshots. Snapshots of other kinds, and those that are not complete, are
- * ignored. Parts in a row belong together: a fold appends each of them only right behind the one before.
+ * Reads further records of a stream of snapshots. Snapshots of other kinds, and those that are not complete,
+ * are ignored. Parts in a row belong together: a fold appends each of them only right behind the one before.
  */
 export function scanSnapshots(
   scan: SnapshotScan,

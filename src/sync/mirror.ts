@@ -138,9 +138,9 @@ export function comparedFrom({ tail, last }: CopyEnd): number {
 
 /**
  * Decides whether a remote stream continues a local copy with at least one sequence number. It must have the
- * same identity, as far as that is known, and the last records of the copy, or if the last one was trimmed here,
- * one with the same timestamp. Where nothing can be compared because it was trimmed, only the identity tells
- * that nothing is missing; without one there is a gap, which may be empty.
+ * same identity, as far as that is known, and the last records of the copy, or if the last one was trimmed
+ * here, one with the same timestamp. Where nothing can be compared because it was trimmed, only the identity
+ * tells that nothing is missing; without one there is a gap, which may be empty.
  */
 export function continuationOf(copy: CopyEnd, arrival: Arrival): Continuation {
   const { records, tail, streamId } = arrival

@@ -40,7 +40,9 @@ export interface OutboxEntry {
   readonly meteredBytes: number
   /** The reason why the batch was parked; undefined while it waits. */
   readonly error?: HeadwaterError | undefined
-  /** An attempt that was given up may have stored it at this position or beyond. Undefined if there is none. */
+  /**
+   * An attempt that was given up may have stored it at this position or beyond. Undefined if there is none.
+   */
   readonly position?: number | undefined
   /** Where the server has stored it, once that is known. */
   readonly confirmation?: Confirmation | undefined

@@ -71,8 +71,8 @@ export function outboxInput(
 
 /**
  * Returns the entries of the next batch: the first ones that wait, as many as one batch may have, and at most
- * `entriesMax`. Empty if there is nothing to send. An entry that an earlier attempt may have stored has a batch
- * of its own: where it is found, the others of its batch are not.
+ * `entriesMax`. Empty if there is nothing to send. An entry that an earlier attempt may have stored has a
+ * batch of its own: where it is found, the others of its batch are not.
  */
 export function entriesToSend(
   { entries }: Pick<OutboxState, 'entries'>,
@@ -121,8 +121,8 @@ export function ownNonces(records: readonly SequencedRecord[], device: string): 
 
 /**
  * Returns the entries that are among records of the server, with their places, except those of which the log
- * says so already. An entry is stored as a whole, so any record of it shows where it is: the first ones may have
- * been trimmed.
+ * says so already. An entry is stored as a whole, so any record of it shows where it is: the first ones may
+ * have been trimmed.
  */
 export function entriesFound(
   { entries, progress }: Pick<OutboxState, 'entries' | 'progress'>,

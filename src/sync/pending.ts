@@ -17,10 +17,10 @@ type Pending = NumberedItem<PendingEntry>
 const itemsByRecords = new WeakMap<OutboxEntry['records'], readonly Pending[]>()
 
 /**
- * Returns the records that a view shows as pending once it has read a copy up to a position: those of the outbox
- * that are not known to be below it. A record leaves the outbox once the copy has it; if the view has shown it
- * (`before`), it stays until the view has reached it too: until it was among the records that were `read`, or
- * the view is beyond what the copy had then.
+ * Returns the records that a view shows as pending once it has read a copy up to a position: those of the
+ * outbox that are not known to be below it. A record leaves the outbox once the copy has it; if the view has
+ * shown it (`before`), it stays until the view has reached it too: until it was among the records that were
+ * `read`, or the view is beyond what the copy had then.
  */
 export function pendingAt(
   { entries, discarded, copiedTo }: Pick<OutboxState, 'entries' | 'discarded' | 'copiedTo'>,
@@ -35,7 +35,8 @@ export function pendingAt(
       if (seqNum + index >= position) waiting.push(item)
     })
   }
-  // Most often, records were added, and thousands wait. Numbers increase, so the last one moves if any has left.
+  // Most often, records were added, and thousands wait. Numbers increase, so the last one moves if any has
+  // left.
   if (before.length === 0 || waiting[before.length - 1] === before.at(-1)) return waiting
   const left = before.filter(({ number, item: { batch, record } }) => {
     const isGone = !entries.has(batch) && !discarded.has(number)

@@ -78,7 +78,7 @@ async function measure(stream: Stream, load: Load, signal: AbortSignal, context:
   const { now, clock, print } = context
   const { size, batch, duration, targetMibps = Number.POSITIVE_INFINITY } = load
   const startedAt = now()
-  /** When each append was sent. */
+  /** The time at which each append was sent. */
   const sentAt: number[] = []
   const ackMs: number[] = []
   const e2eMs: number[] = []
@@ -87,7 +87,8 @@ async function measure(stream: Stream, load: Load, signal: AbortSignal, context:
 
   const report = (label: string, from: number, records: number) => {
     const seconds = (now() - from) / 1000
-    const rates = `${((records * size) / MIB / seconds).toFixed(2)} MiB/s, ${(records / seconds).toFixed(0)} records/s`
+    const mibps = (records * size) / MIB / seconds
+    const rates = `${mibps.toFixed(2)} MiB/s, ${(records / seconds).toFixed(0)} records/s`
     print(`${label}: ${rates} (${records * size} bytes, ${records} records in ${seconds.toFixed(2)}s)`)
   }
 

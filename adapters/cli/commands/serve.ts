@@ -142,7 +142,8 @@ function seconds(text: string): number {
 
 /**
  * Sets options that are not given from variables such as `HEADWATER_TLS_CERT` and `HEADWATER_NO_AUTH`. An
- * empty one counts as unset. Commander has this, too, but any value of a flag, even `false`, would turn it on.
+ * empty one counts as unset. Commander has this, too, but any value of a flag, even `false`, would turn it
+ * on.
  */
 function setFromVariables(command: CommandUnknownOpts, env: CliContext['env']): void {
   for (const option of command.options) {

@@ -50,7 +50,7 @@ interface SharedDirectory {
   open(options: OpenOptions, context: StorageContext): Promise<StorageSession>
 }
 
-/** With the version of {@link SharedDirectory} and of what the sessions do: others cannot use them. */
+/** Ends with the version of {@link SharedDirectory} and of what the sessions do: others cannot use them. */
 const REGISTRY = Symbol.for('headwater.filesystem.directories.1')
 
 /** The directories that are open or being opened, by real path. */

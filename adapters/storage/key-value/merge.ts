@@ -10,11 +10,12 @@ export const MERGED_BLOCKS = 64
 const SCANNED_BLOCKS_MAX = 256
 
 /**
- * Merges small blocks at the end of a log, so that reads and trims of small appends need not touch an entry for
- * each. Merged blocks grow until they exceed what is stored inline. Blocks that expire are left as they are,
- * because each of them usually does so at a time of its own.
+ * Merges small blocks at the end of a log, so that reads and trims of small appends need not touch an entry
+ * for each. Merged blocks grow until they exceed what is stored inline. Blocks that expire are left as they
+ * are, because each of them usually does so at a time of its own.
  *
- * The batch expects the log as it was before the blocks were read, and every change of its blocks changes that.
+ * The batch expects the log as it was before the blocks were read, and every change of its blocks changes
+ * that.
  */
 export async function mergeBlocks(
   store: OrderedKeyValueStore,

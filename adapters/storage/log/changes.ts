@@ -78,7 +78,7 @@ const HEAD = new Fields<Omit<Head, 'extensions' | 'writeState'>>(
   'trims',
 )
 
-/** To JSON. There is one block for each append. Persisted: keep stable. */
+/** Makes the JSON of a change. There is one block for each append. Persisted: keep stable. */
 export function encodeChange(change: Change): unknown {
   if (change.kind !== 'block') return change
   const { block, head } = change

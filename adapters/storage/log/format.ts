@@ -269,7 +269,9 @@ function damagedFrame(): RangeError {
 /** A value as JSON, without the names of its fields. */
 export type Row = readonly unknown[]
 
-/** Encodes objects as their values, so that what is stored a million times is short. Persisted: keep stable. */
+/**
+ * Encodes objects as their values, so that what is stored a million times is short. Persisted: keep stable.
+ */
 export class Fields<Value extends object> {
   readonly #names: readonly (keyof Value)[]
 

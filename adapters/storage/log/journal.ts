@@ -97,8 +97,8 @@ export class Journal {
   }
 
   /**
-   * Begins the next journal, unless the last one is empty, so that the earlier ones no longer change. It tells
-   * how many groups they have, so they are made durable first.
+   * Begins the next journal, unless the last one is empty, so that the earlier ones no longer change. It
+   * tells how many groups they have, so they are made durable first.
    */
   async begin(): Promise<void> {
     await this.#sync()

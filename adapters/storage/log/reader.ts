@@ -120,7 +120,7 @@ class Selection {
     this.#collector = new BlockCollector(range)
   }
 
-  /** What was added. */
+  /** The blocks that were added, as far as the read wants them. */
   get blocks(): StoredBlock[] {
     return this.#collector.blocks
   }

@@ -64,7 +64,7 @@ export function isUnused(name: string, state: State, firstJournal: number): bool
   return file.kind === 'segment' ? !state.segments.has(file.number) : file.number < firstJournal
 }
 
-/** What an opening finds. */
+/** The result of an opening. */
 export interface Replayed {
   readonly state: State
   /** The number of the newest checkpoint, and of the first journal that counts. */
@@ -77,7 +77,7 @@ export interface Replayed {
   readonly checkpointBytes: number
 }
 
-/** What an opening has to know of the journal that it continues. */
+/** The journal that an opening continues. */
 interface LastJournal {
   readonly name: string
   /** The last groups, as far as they may not be durable. Without a group, the header. */

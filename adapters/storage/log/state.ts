@@ -51,7 +51,7 @@ export interface Run extends Place {
   readonly indexBytes: number
   /** How many blocks it had when it was written. */
   readonly blocks: number
-  /** Of the blocks that are not freed. */
+  /** The metered size of the blocks that are not freed. */
   readonly meteredBytes: number
   /** The first block that is not freed. */
   readonly first: FirstBlock

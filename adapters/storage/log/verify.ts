@@ -75,9 +75,9 @@ export interface VerifyReport {
   readonly blocks: number
   /** Number of records in these blocks. */
   readonly records: number
-  /** In the order found. Empty if the directory is sound. */
+  /** The problems in the order found; none if the directory is sound. */
   readonly problems: readonly VerifyProblem[]
-  /** In the order found. */
+  /** The notes in the order found. */
   readonly notes: readonly VerifyNote[]
 }
 
@@ -132,7 +132,7 @@ class Verification {
   readonly counts = { documents: 0, logs: 0, blocks: 0, records: 0 }
   readonly problems: VerifyProblem[] = []
   readonly notes: VerifyNote[] = []
-  /** Of all files. */
+  /** The length of all files. */
   readonly bytes: number
   readonly #medium: ReadableMedium
   readonly #files: readonly MediumFile[]

@@ -31,7 +31,9 @@ export interface PostgresOptions {
    * `listenConnectionString`.
    */
   readonly listen?: boolean | undefined
-  /** The connection string for `LISTEN`, which leads to the database itself. `connectionString` by default. */
+  /**
+   * The connection string for `LISTEN`, which leads to the database itself. `connectionString` by default.
+   */
   readonly listenConnectionString?: string | undefined
   /**
    * Opens tables that exist for reading only: on a standby, or with a role that may not write. Appends reject

@@ -150,7 +150,9 @@ export class BucketMedium implements Medium {
     }
   }
 
-  /** Pieces without data stay: the last piece of the chain, and those that fence writers, are never removed. */
+  /**
+   * Pieces without data stay: the last piece of the chain, and those that fence writers, are never removed.
+   */
   async remove(name: string): Promise<void> {
     const { kind, number } = parsed(name)
     this.assertInPlace()

@@ -1,10 +1,12 @@
 import { invalid } from '../../../src/model/errors.ts'
 
+// A file of its own, because the declarations of `headwater/s3` must not need the types of Node.
+
 /** Keys of an account of the bucket's provider. */
 export interface S3Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Of temporary credentials. */
+  /** Part of temporary credentials. */
   readonly sessionToken?: string | undefined
 }
 

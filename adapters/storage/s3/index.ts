@@ -49,9 +49,10 @@ const OPTIONS: MembersOf<ObjectStorageOptions> = {
 }
 
 /**
- * A storage in a bucket of an object store with conditional writes. For Node, Bun and Deno. An append resolves
- * once it is stored in the bucket; all appends that wait are stored together. One process writes at a time:
- * another one that takes over ends the writing of this one, by the bucket itself. docs/s3.md has the details.
+ * A storage in a bucket of an object store with conditional writes. For Node, Bun and Deno. An append
+ * resolves once it is stored in the bucket; all appends that wait are stored together. One process writes at
+ * a time: another one that takes over ends the writing of this one, by the bucket itself. docs/s3.md has the
+ * details.
  *
  * Throws `invalid` for invalid options.
  */

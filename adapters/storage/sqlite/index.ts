@@ -17,9 +17,9 @@ export { type SqliteStorageOptions, sqliteStorage } from './storage.ts'
  * ```
  *
  * A path is opened with the SQLite of Bun or of Node 22.13 and later, otherwise with the package
- * `better-sqlite3`. The storage sets `journal_mode = WAL` and `synchronous = FULL`: an append resolves when it
- * survives a loss of power. Appends that wait share a transaction, which blocks the thread until it is on the
- * disk. Several processes may use a file of a local disk; each polls for the changes of the others.
+ * `better-sqlite3`. The storage sets `journal_mode = WAL` and `synchronous = FULL`: an append resolves when
+ * it survives a loss of power. Appends that wait share a transaction, which blocks the thread until it is on
+ * the disk. Several processes may use a file of a local disk; each polls for the changes of the others.
  *
  * The names of the tables begin with `headwater_`. Throws `invalid` for any other argument.
  */

@@ -1,6 +1,7 @@
 import { invalid } from '../../../src/model/errors.ts'
-import type { MembersOf } from '../../../src/model/validation.ts'
+import { assertInteger, type MembersOf } from '../../../src/model/validation.ts'
 import type { Clock } from '../../../src/runtime/clock.ts'
+import { Prng } from '../../../src/runtime/random.ts'
 
 /** Selects the calls that a fault affects. All from now on by default, until `heal()`. */
 export interface FaultPoint<Args extends readonly unknown[]> {
@@ -106,3 +107,18 @@ export class Holds {
 
 /** Resolves after the time, when the signal aborts, or when all calls are released. */
 export type Hold = (ms: number, signal?: AbortSignal) => Promise<void>
+
+/**
+ * A source of random numbers from 0 to below 1 that are the same for the same seed, for faults by chance and
+ * for the option `random` of `open`. Throws `invalid` unless the seed is an integer from 0.
+ *
+ * ```ts
+ * const random = seededRandom(7)
+ * faultyStorage(storage).fail('append', { when: () => random() < 0.1 })
+ * ```
+ */
+export function seededRandom(seed: number): () => number {
+  assertInteger(seed, 'seed')
+  const prng = new Prng(seed)
+  return () => prng.next()
+}

@@ -76,7 +76,8 @@ export interface FaultyHandler {
   /** Responds with a status from 400 to 599 like a proxy, without handling the request. */
   respond(status: number, options?: ResponseOptions): void
   /**
-   * Delays requests, or their responses, by milliseconds or by `'500ms'`, `'2s'`. An abort by the client ends the delay.
+   * Delays requests, or their responses, by milliseconds or by `'500ms'`, `'2s'`. An abort by the client ends
+   * the delay.
    */
   delay(duration: number | string, options?: RequestDelayOptions): void
   /** Ends all faults, and releases delayed requests. */

@@ -67,7 +67,8 @@ export interface FaultyStorage extends Storage {
     options?: Omit<FailOptions<Operation>, 'nth'>,
   ): void
   /**
-   * Delays calls of the operation, or their results, by milliseconds or by `'500ms'`, `'2s'`. Closing the storage releases them.
+   * Delays calls of the operation, or their results, by milliseconds or by `'500ms'`, `'2s'`. Closing the
+   * storage releases them.
    */
   delay<Operation extends StorageOperation>(
     operation: Operation,

@@ -36,13 +36,16 @@ test('changes no files, not even leftovers, and releases the directory', { tags:
   await hw.close()
 })
 
-test.runIf(process.platform === 'linux')('closes the files that it has read', async () => {
-  const directory = await written()
-  await verifyDirectory(directory)
-  const descriptors = await readdir('/proc/self/fd')
-  const paths = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
-  expect(paths.filter((path) => path.startsWith(directory))).toEqual([])
-})
+test.runIf(process.platform === 'linux' /* others have no /proc */)(
+  'closes the files that it has read',
+  async () => {
+    const directory = await written()
+    await verifyDirectory(directory)
+    const descriptors = await readdir('/proc/self/fd')
+    const paths = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+    expect(paths.filter((path) => path.startsWith(directory))).toEqual([])
+  },
+)
 
 test('rejects a directory that is open elsewhere', async () => {
   const directory = await written()
