@@ -141,7 +141,7 @@ export function checkRead(
   range: ReadRange,
   blocks: readonly StoredBlock[],
 ): void {
-  const description = `read ${JSON.stringify(range)}`
+  const description = `read ${JSON.stringify({ ...range, memory: undefined })}`
   checkSelection(range, blocks, description)
   const known = new Map<number, { record: SequencedRecord; expected: ExpectedBlock }>()
   for (const expected of appended) {

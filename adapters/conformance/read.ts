@@ -176,6 +176,18 @@ export const readCases: Cases = {
     }
     await log.measured()
   },
+  async 'a read into lent memory returns the same blocks, whatever was in it'(harness) {
+    const log = await harness.log()
+    for (const bodyBytes of [10, 700, 60_000]) {
+      for (let i = 0; i < 4; i++) await log.append({ count: 5, bodyBytes })
+    }
+    const memory = new Uint8Array(1_310_720).fill(0xee)
+    for (const bytes of [0, 1_000, 100_000, memory.length]) {
+      for (const seqNum of [0, 1, 23, 42]) {
+        await read(log, { from: { seqNum }, memory: memory.subarray(0, bytes) })
+      }
+    }
+  },
   async 'a view of a larger buffer is stored without the rest of the buffer'(harness) {
     const log = await harness.log()
     const request = log.request({ count: 2 })

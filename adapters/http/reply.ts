@@ -8,7 +8,7 @@ export interface Reply {
   readonly body?: string | Uint8Array | ReplyStream | undefined
 }
 
-/** Bytes that are written at once, in one or more parts. */
+/** Bytes that are written at once, in one or more parts, which may share memory with others. */
 export type ReplyChunk = Uint8Array | readonly Uint8Array[]
 
 /** A body produced while it is sent. `return` is called when the client leaves, even during `next`. */
@@ -18,6 +18,9 @@ export interface ReplyStream extends AsyncIterable<ReplyChunk> {
    * dropped, and the response is cut short.
    */
   onEvicted?: (() => void) | undefined
+
+  /** Called by a bridge that asks for the next chunk only when it has no more use for the one before. */
+  reuseMemory?(): void
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

@@ -30,6 +30,8 @@ export function openSessions(owner: Engine): Set<OpenSession> {
 
 /** How the events of a read session are written. */
 export interface SessionEncoding {
+  /** Whether an event is not used any more once its chunk is sent. False by default. */
+  readonly reusesMemory?: boolean
   event(event: ReadEvent): MaybePromise<ReplyChunk>
   /** Undefined ends the body without a word. */
   failure(error: ErrorBody): Uint8Array | undefined
@@ -77,6 +79,10 @@ export class SessionBody
 
   set onEvicted(callback: () => void) {
     if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
+  }
+
+  reuseMemory(): void {
+    if (this.#encoding.reusesMemory) this.#cursor?.reuseMemory()
   }
 
   async next(): Promise<Chunk> {

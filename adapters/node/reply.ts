@@ -76,9 +76,11 @@ async function writeStream(
       res.end()
       return false
     }
+    if (!(value instanceof Uint8Array)) return writeParts(res, value)
     if (writeChunk(res, value)) return true
     return new Promise((resolve) => outletOf(res).once('drain', () => resolve(true)))
   }
+  body.reuseMemory?.()
   try {
     if (hasLeft || isClosed(res)) return
     writeHead()
@@ -94,21 +96,25 @@ const COPIED_BYTES_MAX = 16_384
 const CRLF = Buffer.from('\r\n')
 
 /** Returns whether the client keeps up. */
-function writeChunk(res: ServerResponse, chunk: ReplyChunk): boolean {
-  if (chunk instanceof Uint8Array) {
-    const isSmall = chunk.length > 0 && chunk.length <= COPIED_BYTES_MAX
-    // Node's `write` writes four times to the socket, a third of the work for an event. Frameworks replace
-    // it, and a pipelined response has no socket before its turn.
-    const isPlain = res.chunkedEncoding && res.write === ServerResponse.prototype.write
-    if (!isSmall || !isPlain || res.socket === null) return res.write(chunk)
-    return res.socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF]))
-  }
+function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
+  const isSmall = chunk.length > 0 && chunk.length <= COPIED_BYTES_MAX
+  // Node's `write` writes four times to the socket, a third of the work for an event. Frameworks replace it,
+  // and a pipelined response has no socket before its turn.
+  const isPlain = res.chunkedEncoding && res.write === ServerResponse.prototype.write
+  if (!isSmall || !isPlain || res.socket === null) return res.write(chunk)
+  return res.socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF]))
+}
+
+/** Resolves once the socket has taken the parts, and their memory can be used again. */
+function writeParts(res: ServerResponse, parts: readonly Uint8Array[]): Promise<true> {
   const outlet: Writable = http2StreamOf(res) ?? res
-  outlet.cork()
-  for (const part of chunk) outlet.write(part)
-  outlet.uncork()
-  // The response itself may ask for a `drain` that its socket never reports (Node 22).
-  return !outletOf(res).writableNeedDrain
+  return new Promise((resolve) => {
+    outlet.cork()
+    for (const [index, part] of parts.entries()) {
+      outlet.write(part, index === parts.length - 1 ? () => resolve(true) : undefined)
+    }
+    outlet.uncork()
+  })
 }
 
 /** Returns the stream that a response is written to, which reports when it has drained. */

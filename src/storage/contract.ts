@@ -383,6 +383,11 @@ export interface ReadRange {
    * False by default.
    */
   readonly unsplit?: boolean | undefined
+  /**
+   * Memory that the storage may read into, instead of allocating it. The returned blocks may be views of it:
+   * the caller is done with them before it lends the same memory again.
+   */
+  readonly memory?: Uint8Array | undefined
 }
 
 /** Bounds of a {@link StorageSession.reclaim}. */

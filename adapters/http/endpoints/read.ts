@@ -122,6 +122,7 @@ function frameEncoding(compression: Compression | undefined): SessionEncoding {
     return parts ?? readBatchFrame(event.batch, compression)
   }
   return {
+    reusesMemory: true,
     event: (event) => (advisesReconnect ? andThen(frameOf(event), withReconnectAdvice) : frameOf(event)),
     advise() {
       advisesReconnect = true

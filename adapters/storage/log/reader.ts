@@ -76,7 +76,9 @@ export class LogReader {
       const { offset } = window[0]!
       const last = window.at(-1)!
       const { name, salt } = file ?? this.#journalOf(last)
-      const bytes = await this.#medium.read(name, offset, last.offset + last.bytes - offset)
+      const bytes = await selection.readInto((memory) =>
+        this.#medium.read(name, offset, last.offset + last.bytes - offset, memory),
+      )
       const found = window.flatMap((place) => blocksAt(name, place, bytes, offset, id, salt))
       selection.addAll(found)
       next += window.length
@@ -113,9 +115,12 @@ class Selection {
   /** Blocks of an append that a read without parts of appends has not seen completely. */
   #parts: StoredBlock[] = []
   #end = 0
+  /** What is left of the memory that the caller lends. */
+  #memory: Uint8Array | undefined
 
   constructor(range: ReadRange, freedBelow: number) {
     this.#range = range
+    this.#memory = range.memory
     this.#freedBelow = freedBelow
     this.#collector = new BlockCollector(range)
   }
@@ -150,6 +155,13 @@ class Selection {
     let first = lowerBound(places, (place) => this.isReached(place), end)
     while (this.#range.unsplit && first > 0 && first < end && places[first - 1]!.isContinued) first--
     return first
+  }
+
+  /** Calls `read` with the memory that it may use. */
+  async readInto(read: (memory: Uint8Array | undefined) => Promise<Buffer>): Promise<Buffer> {
+    const bytes = await read(this.#memory)
+    if (bytes.buffer === this.#memory?.buffer) this.#memory = this.#memory.subarray(bytes.length)
+    return bytes
   }
 
   /** Adds blocks that were read at once. */

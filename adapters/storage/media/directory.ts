@@ -68,13 +68,13 @@ export class DirectoryMedium implements Medium {
     })
   }
 
-  async read(name: string, position: number, length: number): Promise<Buffer> {
+  async read(name: string, position: number, length: number, memory?: Uint8Array): Promise<Buffer> {
     const reader = this.#reader(name)
     reader.reads++
     try {
       const file = await reader.file
       return await failing(async () => {
-        const buffer = Buffer.allocUnsafeSlow(length)
+        const buffer = bufferOf(length, memory)
         let filled = 0
         while (filled < length) {
           const wanted = Math.min(length - filled, READ_BYTES_MAX)
@@ -237,6 +237,12 @@ export class DirectoryMedium implements Medium {
       throw isMissing ? new MissingFile(name) : mediumFailure(error, true)
     }
   }
+}
+
+/** The start of the memory if it is long enough, else new memory. */
+function bufferOf(length: number, memory: Uint8Array | undefined): Buffer {
+  if (memory === undefined || memory.length < length) return Buffer.allocUnsafeSlow(length)
+  return Buffer.from(memory.buffer, memory.byteOffset, length)
 }
 
 async function write(file: File, bytes: Uint8Array, position: number): Promise<void> {

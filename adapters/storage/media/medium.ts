@@ -12,10 +12,10 @@ export interface Medium {
   list(): Promise<readonly MediumFile[]>
 
   /**
-   * Reads `length` bytes from `position` on, into new memory; fewer only at the end of the file. Rejects with
-   * {@link MissingFile} if there is no such file.
+   * Reads `length` bytes from `position` on, fewer only at the end of the file: into new memory, or into
+   * `memory` if that is long enough. Rejects with {@link MissingFile} if there is no such file.
    */
-  read(name: string, position: number, length: number): Promise<Buffer>
+  read(name: string, position: number, length: number, memory?: Uint8Array): Promise<Buffer>
 
   /**
    * Adds a piece to the end of a journal. At position 0 it creates the journal, which must not exist; that is

@@ -79,6 +79,11 @@ export class ReadCursor implements RecordCursor, Follower {
     this.#timer = new WaitTimer(plan.waitMs, options)
   }
 
+  /** Promises that what `next` resolves to is not used any more once `next` is called again. */
+  reuseMemory(): void {
+    this.#history.reuseMemory()
+  }
+
   /** The tail of the stream, as far as is known. */
   get tail(): StreamTail {
     return streamTailOf(this.#log.head)

@@ -22,6 +22,9 @@ import type { StreamLog } from './stream-log.ts'
 /** The most that a request returns, in metered bytes: a storage stops after the block that reaches 1 MiB. */
 const REQUEST_BYTES_MAX = 2 * READ_METERED_BYTES_MAX
 
+/** Memory for what a storage reads of a request: it reads 1 MiB at once, and what lies between its blocks. */
+const MEMORY_BYTES = 1_310_720
+
 /** What a read gets of the history at once. */
 export interface HistoryStep {
   /** Undefined when there was nothing to deliver. */
@@ -38,6 +41,13 @@ export interface HistoryOptions {
   readonly isExpired: (block: StoredBlock) => boolean
 }
 
+/** Blocks that were asked for before they are wanted. */
+interface Ahead {
+  readonly from: number
+  readonly blocks: Promise<readonly StoredBlock[]>
+  readonly memory: Uint8Array | undefined
+}
+
 /**
  * Reads the stored records of a log in batches of up to 1,000 records and 1 MiB, skipping those that are
  * trimmed, expired or deleted. Whole blocks are passed on as bytes, and of a block that starts or ends
@@ -49,18 +59,28 @@ export class HistoryReader {
   readonly #options: HistoryOptions
   /** Blocks that were read and not delivered. */
   #blocks: StoredBlock[] = []
-  #ahead: { readonly from: number; readonly blocks: Promise<readonly StoredBlock[]> } | undefined
+  #ahead: Ahead | undefined
   #isRepeated = false
+  #reusesMemory = false
+  /** Where the blocks are that were read last, if that is used again. */
+  #memory: Uint8Array | undefined
 
   constructor(log: StreamLog, options: HistoryOptions) {
     this.#log = log
     this.#options = options
   }
 
+  /** Lets each batch be used until the next one is asked for, and no longer. */
+  reuseMemory(): void {
+    this.#reusesMemory = true
+  }
+
   /** Drops what was read and not delivered. The next batch is read from the storage again. */
   forget(): void {
     this.#blocks = []
+    // The storage may still read into its memory, which is not used again.
     this.#ahead = undefined
+    this.#memory = undefined
   }
 
   /** Resolves to the sequence number of the first record that the plan wants, or to `end` or beyond. */
@@ -154,9 +174,12 @@ export class HistoryReader {
   /** Resolves to the blocks from `from` on, enough for at least one batch; to none at the end. */
   async #load(from: ReadRange['from'], end: number, limits: ReadLimits): Promise<readonly StoredBlock[]> {
     const { share } = this.#options
-    const ahead = 'seqNum' in from && from.seqNum === this.#ahead?.from ? this.#ahead.blocks : undefined
+    const ahead = 'seqNum' in from && from.seqNum === this.#ahead?.from ? this.#ahead : undefined
+    // All blocks in it were delivered, and the batch of the last ones is not used any more.
+    const free = this.#memory
     this.#ahead = undefined
-    let blocks = await ahead
+    this.#memory = ahead?.memory
+    let blocks = await ahead?.blocks
     // Nothing may have been read ahead although records were appended since.
     if (blocks === undefined || blocks.length === 0) {
       const { bytes, count } = withinBatch(limits)
@@ -168,24 +191,36 @@ export class HistoryReader {
     const { count, meteredBytes } = sizeOf(blocks)
     if (count > 0) this.#log.recordBytes = meteredBytes / count
     share.resize(readCost(meteredBytes, count))
-    if (this.#isRepeated) this.#readAhead(blocks, end, afterDelivering(limits, count, meteredBytes))
+    if (this.#isRepeated) this.#readAhead(blocks, end, afterDelivering(limits, count, meteredBytes), free)
     this.#isRepeated = true
     return this.#log.codec.split(blocks)
   }
 
   /** Asks the storage for what follows these blocks, if it is wanted and there is memory for it. */
-  #readAhead(blocks: readonly StoredBlock[], end: number, left: ReadLimits): void {
-    const last = blocks.at(-1)
+  #readAhead(
+    before: readonly StoredBlock[],
+    end: number,
+    left: ReadLimits,
+    free: Uint8Array | undefined,
+  ): void {
+    const last = before.at(-1)
     const isLast = last === undefined || last.endSeqNum >= end || last.lastTimestamp >= left.until
     if (isLast || isExhausted(left) || !this.#options.share.tryAdd(REQUEST_BYTES_MAX)) return
     const from = last.endSeqNum
+    const memory = this.#reusesMemory ? (free ?? new Uint8Array(MEMORY_BYTES)) : undefined
     // Reading again tells why it failed.
-    this.#ahead = { from, blocks: this.#request({ seqNum: from }, end, left).catch(() => []) }
+    const blocks = this.#request({ seqNum: from }, end, left, memory).catch(() => [])
+    this.#ahead = { from, blocks, memory }
   }
 
-  #request(from: ReadRange['from'], endSeqNum: number, limits: ReadLimits): Promise<readonly StoredBlock[]> {
+  #request(
+    from: ReadRange['from'],
+    endSeqNum: number,
+    limits: ReadLimits,
+    memory?: Uint8Array,
+  ): Promise<readonly StoredBlock[]> {
     const { bytes, count } = withinBatch(limits)
-    return this.#log.readBlocks({ from, endSeqNum, bytesMax: bytes, recordsMax: count })
+    return this.#log.readBlocks({ from, endSeqNum, bytesMax: bytes, recordsMax: count, memory })
   }
 }
 
