@@ -20,19 +20,18 @@ export function formatBytes(bytes: number): string {
   return `${Number(value.toPrecision(value < 1000 ? 3 : 4))} ${units[unit]}`
 }
 
-/** A time of the local time zone to the millisecond: `2026-01-31 12:00:00.000`. */
-export function formatTime(ms: number): string {
-  const date = new Date(ms)
-  if (Number.isNaN(date.getTime())) return String(ms)
-  const pad = (value: number, digits = 2) => String(value).padStart(digits, '0')
-  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`
-  const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`
-  return `${day} ${time}.${pad(date.getMilliseconds(), 3)}`
-}
+const SMALLER_UNITS = { minute: /:\d\d\.\d+$/, second: /\.\d+$/, millisecond: /$^/ }
 
-/** The local time of a date, to the minute. */
-export function formatDate(date: Date): string {
-  return formatTime(date.getTime()).slice(0, 16)
+/**
+ * Milliseconds since the Unix epoch as a local time: `2026-01-31 12:00:00.000`, or to the minute or second.
+ * A number beyond the last date is shown as it is.
+ */
+export function formatTime(ms: number, unit: keyof typeof SMALLER_UNITS = 'millisecond'): string {
+  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)
+  if (Number.isNaN(local.getTime())) return String(ms)
+  // Years after 9999 have a sign and six digits.
+  const time = local.toISOString().replace(/^\+0?/, '')
+  return time.replace('T', ' ').slice(0, -1).replace(SMALLER_UNITS[unit], '')
 }
 
 /** Units of time in seconds, the longest first. */

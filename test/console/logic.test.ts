@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
+import { formatTime } from '../../adapters/console/format.ts'
 import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.ts'
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { appendCall, curlCommand, readCall } from '../../adapters/console/snippets.ts'
@@ -98,6 +99,15 @@ describe('requests', () => {
     await expect(connection.hw.listBasins()).rejects.toMatchObject({ code: 'authn' })
     expect({ tokens, rejected }).toEqual({ tokens: ['Bearer a-token'], rejected: 1 })
   })
+})
+
+it.each([
+  [0, '1970-01-01 00:00:00.000'],
+  [253_402_300_800_000, '10000-01-01 00:00:00.000'],
+  [8_640_000_000_000_001, '8640000000000001'],
+])('the time %i is shown as %s', (utc, text) => {
+  const offset = new Date(utc).getTimezoneOffset() || 0
+  expect(formatTime(utc + offset * 60_000)).toBe(text)
 })
 
 describe('a body', () => {

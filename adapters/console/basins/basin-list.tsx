@@ -11,7 +11,7 @@ import type { Sender } from '../../client/sender.ts'
 import { BasinConfigFields } from '../config/config-form.tsx'
 import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
-import { formatDate } from '../format.ts'
+import { formatTime } from '../format.ts'
 import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/button.tsx'
@@ -54,7 +54,7 @@ export function BasinList() {
             title: 'Created',
             isSecondary: true,
             sortBy: ({ createdAt }) => createdAt.getTime(),
-            cell: ({ createdAt }) => formatDate(createdAt),
+            cell: ({ createdAt }) => formatTime(createdAt.getTime(), 'minute'),
           },
         ]}
         loadValue={(name, _, signal) => basinNumbers(connection, name, signal)}

@@ -29,7 +29,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
           {basin}
         </h1>
         <Facts
-          columns={['Stored', 'Appended', 'Last write']}
+          columns={['Stored', 'Appended', 'Last write', 'Retention']}
           load={(_, signal) => basinNumbers(connection, basin, signal)}
         />
       </div>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { RetentionPolicy } from '../../../src/model/config.ts'
 import { endOfUsage } from '../../../src/model/metrics.ts'
 import type { Connection } from '../connection.ts'
-import { DURATION_UNITS, formatBytes, formatCount, formatDate } from '../format.ts'
+import { DURATION_UNITS, formatBytes, formatCount, formatTime } from '../format.ts'
 import type { Column } from '../ui/list.tsx'
 import { useNumbers } from '../ui/use-numbers.ts'
 import { Sparkline } from '../usage/chart.tsx'
@@ -12,7 +12,8 @@ import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from '../us
 export interface Numbers {
   /** Metered bytes that are stored. */
   readonly bytes?: number | undefined
-  readonly retention?: RetentionPolicy | null | undefined
+  /** `default`: that of the server. */
+  readonly retention?: RetentionPolicy | 'default' | undefined
   /** The sequence numbers of the first record that remains in a stream, and of the next one. */
   readonly first?: number | undefined
   readonly next?: number | undefined
@@ -71,7 +72,7 @@ export async function basinNumbers(
     known(storedBytes(connection, { basin }, signal)),
     known(queryMetrics(connection, { basin }, set, RANGES[0], end, signal)),
   ])
-  const retention = config?.defaultStreamConfig?.retentionPolicy
+  const retention = config && (config.defaultStreamConfig.retentionPolicy ?? 'default')
   if (appended === undefined) return { bytes, retention }
   const minutes = new Map(
     chartOf(appended).series.flatMap(({ points }) =>
@@ -99,14 +100,20 @@ function known<Value>(value: Promise<Value>): Promise<Value | undefined> {
   return value.catch(() => undefined)
 }
 
-/** `7 days`, `forever`. */
-function shortRetentionText(retention: RetentionPolicy | null | undefined): string {
-  if (retention === null || retention === undefined) return ''
+/** `7 days`, `forever`, `server default`. */
+function retentionText(retention: RetentionPolicy | 'default'): string {
+  if (retention === 'default') return 'server default'
   if (retention === 'infinite') return 'forever'
   const { ageSeconds } = retention
   const [seconds, noun] = DURATION_UNITS.find(([unit]) => ageSeconds % unit === 0)!
   const count = ageSeconds / seconds
   return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** A number to sort by. */
+function retentionSeconds(retention: RetentionPolicy | 'default'): number {
+  if (retention === 'default') return 0
+  return retention === 'infinite' ? Number.POSITIVE_INFINITY : retention.ageSeconds
 }
 
 type NumberTitle = 'Records' | 'Stored' | 'First' | 'Next' | 'Last write' | 'Rate' | 'Appended' | 'Retention'
@@ -128,12 +135,12 @@ const COLUMNS: Readonly<Record<NumberTitle, NumberColumn>> = {
   Stored: [({ bytes }) => bytes, formatBytes, true],
   First: [({ first }) => first, formatCount],
   Next: [({ next }) => next, formatCount],
-  'Last write': [({ lastWrite }) => lastWrite || undefined, (ms) => formatDate(new Date(ms))],
+  'Last write': [({ lastWrite }) => lastWrite || undefined, (ms) => formatTime(ms, 'minute')],
   Rate: [({ rate }) => rate, (rate, numbers) => withLine(`${rateText(rate)}/s`, numbers)],
   Appended: [({ rate }) => rate, (rate, numbers) => withLine(`${formatBytes(rate)}/s`, numbers)],
   Retention: [
-    ({ retention }) => (retention === 'infinite' ? Number.POSITIVE_INFINITY : retention?.ageSeconds),
-    (_, { retention }) => shortRetentionText(retention),
+    ({ retention }) => retention && retentionSeconds(retention),
+    (_, { retention }) => retentionText(retention!),
   ],
 }
 

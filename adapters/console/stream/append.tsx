@@ -210,7 +210,7 @@ function HeaderFields(props: {
           </button>
         </div>
       ))}
-      <button type="button" class="quiet" onClick={() => onChange([...headers, ['', '']])}>
+      <button type="button" class="link" onClick={() => onChange([...headers, ['', '']])}>
         Add header
       </button>
     </fieldset>

@@ -23,13 +23,20 @@ export function RecordRow(props: {
   const { record, format, columns } = props
   const { command, headers } = record
   const time = formatTime(record.timestamp)
+  const [date, ofDay] = time.split(' ')
   return (
     <>
       <span class="seq">{record.seqNum}</span>
       <time title={time}>
-        <span>{time.slice(5, 11)}</span>
-        {time.slice(11, 19)}
-        <span>{time.slice(19)}</span>
+        {ofDay === undefined ? (
+          time
+        ) : (
+          <>
+            <span>{date} </span>
+            {ofDay.slice(0, 8)}
+            <span>{ofDay.slice(8)}</span>
+          </>
+        )}
       </time>
       {command !== undefined ? (
         <span class="body command">
@@ -134,7 +141,8 @@ export function RecordDetail(props: {
         <dl class="facts">
           <dt>Time</dt>
           <dd>
-            {formatTime(timestamp)} <span class="hint">{timestamp}</span>
+            {formatTime(timestamp)}{' '}
+            <span class="hint">{formatTime(timestamp) === String(timestamp) ? 'no date' : timestamp}</span>
           </dd>
           <dt>Body</dt>
           <dd>{formatBytes(body.length)}</dd>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
+import { formatTime } from '../format.ts'
 import { readCall } from '../snippets.ts'
 import { useDebounced } from '../ui/async.ts'
 import { CurlButton } from '../ui/button.tsx'
@@ -250,8 +251,8 @@ function emptyText({ pager, search, isFiltered }: PagedRecords, filter: string):
 function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
   const [kind, setKind] = useState<keyof Start>('tailOffset')
   const [count, setCount] = useState('100')
-  const [time, setTime] = useState(() => localTime(Date.now() - 3_600_000))
-  const value = kind === 'timestamp' ? Date.parse(time) : Number(count)
+  const [time, setTime] = useState(() => Date.now() - 3_600_000)
+  const value = kind === 'timestamp' ? time : Number(count)
   const isValid = kind === 'timestamp' ? value >= 0 : /^[0-9]+$/.test(count) && Number.isSafeInteger(value)
   return (
     <form
@@ -276,8 +277,8 @@ function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
           type="datetime-local"
           step="1"
           aria-label="Time"
-          value={time}
-          onInput={(event) => setTime(event.currentTarget.value)}
+          value={formatTime(time, 'second').replace(' ', 'T')}
+          onChange={(event) => setTime(fromLocal(event.currentTarget.valueAsNumber))}
         />
       ) : (
         <input
@@ -296,8 +297,7 @@ function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
   )
 }
 
-/** A local time as the field takes it, to the second. */
-function localTime(ms: number): string {
-  const date = new Date(ms)
-  return new Date(ms - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+/** The time of a field, which takes the local time for that of UTC. */
+function fromLocal(ms: number): number {
+  return ms + new Date(ms).getTimezoneOffset() * 60_000
 }

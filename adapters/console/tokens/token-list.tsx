@@ -3,7 +3,7 @@ import { type AccessTokenInfo, accessTokenIdProblem } from '../../../src/model/a
 import { DurationField } from '../config/config-form.tsx'
 import { secondsOf } from '../config/model.ts'
 import { useConsole } from '../context.ts'
-import { formatDate } from '../format.ts'
+import { formatTime } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/button.tsx'
 import { Confirm, Dialog, DialogActions } from '../ui/dialog.tsx'
@@ -41,7 +41,8 @@ export function TokenList() {
           },
           {
             title: 'Expires',
-            cell: ({ expiresAt }) => (expiresAt === null ? 'never' : formatDate(expiresAt)),
+            cell: ({ expiresAt }) =>
+              expiresAt === null ? 'never' : formatTime(expiresAt.getTime(), 'minute'),
           },
           {
             title: 'Action',

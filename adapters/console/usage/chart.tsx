@@ -7,6 +7,8 @@ import { type ChartData, type TimeRange, tableOf } from './metrics.ts'
 /** How many series are drawn, each in the colour `--series-N`. The table has all of them. */
 const SERIES_MAX = 6
 const HEIGHT = 180
+/** The distances of bytes on an axis. */
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, exponent) => 2 ** exponent)
 
 /** A chart with its legend, and the same values as a table. */
 export function ChartFigure(props: {
@@ -45,7 +47,7 @@ export function ChartFigure(props: {
               {chart.series.flatMap(({ name, points }) =>
                 points.map(([time, value]) => (
                   <tr key={`${name} ${time}`}>
-                    <td>{formatTime(time).slice(0, 16)}</td>
+                    <td>{formatTime(time, 'minute')}</td>
                     <td>{name}</td>
                     <td class="number">{formatCount(value)}</td>
                   </tr>
@@ -91,9 +93,17 @@ function optionsOf({ kind, unit, series }: ChartData, container: HTMLElement): u
     ms: 1,
     cursor: { drag: { setScale: false } },
     scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
-    axes: [axis, { ...axis, size: 70, values: (_, values) => values.map(format) }],
+    axes: [
+      { ...axis, values: (_, times) => times.map(timeLabel) },
+      {
+        ...axis,
+        size: 70,
+        values: (_, values) => values.map(format),
+        ...(unit === 'bytes' && { incrs: POWERS_OF_TWO }),
+      },
+    ],
     series: [
-      { value: (_, time) => (time === null ? '' : formatTime(time).slice(0, 16)) },
+      { value: (_, time) => (time === null ? '' : formatTime(time, 'minute')) },
       ...series.map(({ name, summary }, index) => ({
         label: name.replaceAll('_', ' '),
         stroke: colour(`--series-${index}`),
@@ -105,6 +115,12 @@ function optionsOf({ kind, unit, series }: ChartData, container: HTMLElement): u
       })),
     ],
   }
+}
+
+/** A time on an axis: the date at midnight. */
+function timeLabel(ms: number): string {
+  const [date, time] = formatTime(ms, 'minute').split(' ')
+  return time === '00:00' ? date!.slice(-5) : time!
 }
 
 /** The colour of a variable, as a canvas needs it: without `light-dark()`. */

@@ -61,7 +61,7 @@ export function Followers({ of }: { readonly of: UsageOf }) {
                 <td class="number">{formatCount(one.behind)}</td>
                 <td class="number secondary">{formatCount(one.next)}</td>
                 <td class="secondary">{PROTOCOLS[one.protocol] ?? one.protocol}</td>
-                <td>{formatTime(Date.parse(one.since)).slice(0, 19)}</td>
+                <td>{formatTime(Date.parse(one.since), 'second')}</td>
               </tr>
             ))}
           </tbody>
