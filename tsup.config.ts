@@ -54,6 +54,8 @@ async function bundleForPages(): Promise<void> {
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
+    // A page asks servers for frames without zstd.
+    external: ['./zstd-module-*'],
     logLevel: 'error',
   })
   const banner = '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */'

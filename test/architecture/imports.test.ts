@@ -79,7 +79,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/solid': ['adapters/stream-view', ...OF_THE_API],
   'adapters/sync': OF_STREAMS,
   'adapters/fold': OF_STREAMS,
-  'adapters/browser': ['adapters/storage/', 'src/'],
+  'adapters/browser': ['adapters/client', 'adapters/storage/', 'src/'],
   'adapters/client/node': ['adapters/client', ...OF_CLIENTS],
   'adapters/client': ['adapters/client/node', ...OF_CLIENTS],
   // The document that it serves.

@@ -4,6 +4,9 @@ import { copyFile, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { serve } from '../../adapters/node/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { closeRecord, type Engine, open } from '../../src/index.ts'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
@@ -23,11 +26,18 @@ const PRINTED = {
   // Without a bundler.
   module: ['0 hello'],
   'import-map': ['1'],
+  // Of a server.
+  'event-source': ['0 hello', '1 bye', 'ended'],
 }
+
+/** The address of the server in the pages. */
+const DOCUMENTED_PORT = 8787
 
 describeInChromium('the pages of docs/browser.md', () => {
   const browser = restartableBrowser()
   let server: AppServer
+  let hw: Engine
+  let streams: Awaited<ReturnType<typeof serve>>
   beforeAll(async () => {
     const directory = await mkdtemp(join(tmpdir(), 'headwater-docs-'))
     const write = (name: string, contents: string | Uint8Array) => writeFile(join(directory, name), contents)
@@ -37,13 +47,23 @@ describeInChromium('the pages of docs/browser.md', () => {
     await write('served.js', await bundledExample('docs/browser.md', 'page', 'esm'))
     await write('service-worker.js', await bundledExample('docs/browser.md', 'service-worker', 'iife'))
     await copyFile(join(PROJECT, 'dist/browser.js'), join(directory, 'browser.js'))
-    for (const name of ['module', 'import-map']) {
-      const html = await namedExample('docs/browser.md', name, 'html')
-      await write(`${name}.html`, html.replace('<!doctype html>', `$&${ICON}`))
-    }
     server = await serveDirectory(directory)
+    hw = await open({ storage: memory() })
+    await hw.basin('my-app').stream('answer').append(['hello', 'bye', closeRecord()])
+    const { origin } = new URL(server.url)
+    streams = await serve(hw, { auth: 'none', port: 0, cors: [origin] })
+    const { port } = new URL(streams.url)
+    for (const name of ['module', 'import-map', 'follow', 'event-source']) {
+      const html = await namedExample('docs/browser.md', name, 'html')
+      const page = html.replace('<!doctype html>', `$&${ICON}`)
+      await write(`${name}.html`, page.replace(`:${DOCUMENTED_PORT}`, `:${port}`))
+    }
   })
-  afterAll(() => server?.remove())
+  afterAll(async () => {
+    await streams?.close()
+    await hw?.close()
+    await server?.remove()
+  })
 
   it.each(Object.entries(PRINTED))('%s.html prints what it documents', async (name, expected) => {
     const page = await browser.page('about:blank')
@@ -53,5 +73,13 @@ describeInChromium('the pages of docs/browser.md', () => {
     await page.goto(`${server.url}${name}.html`)
     await expect.poll(() => printed).toEqual(expected)
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
+  })
+
+  it('follow.html shows what is appended to the stream of a server', async () => {
+    const page = await browser.page(`${server.url}follow.html`)
+    const shown = () => page.locator('li').allTextContents()
+    await expect.poll(shown).toEqual(['hello'])
+    await hw.basin('my-app').stream('chat').append('from the server')
+    await expect.poll(shown).toEqual(['hello', 'from the server'])
   })
 })
