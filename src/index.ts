@@ -1,3 +1,9 @@
+/**
+ * The engine and the interface that it shares with the client: `open`, basins, streams, sessions and errors.
+ *
+ * @packageDocumentation
+ */
+
 export type { AppendOptions, AppendSession, AppendTicket } from './api/append-session.ts'
 export type { Basin } from './api/basin.ts'
 export type { Headwater } from './api/headwater.ts'

@@ -1,3 +1,9 @@
+/**
+ * The cipher AEGIS-256 for encrypted streams.
+ *
+ * @packageDocumentation
+ */
+
 import type { CipherSuite } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 

@@ -1,3 +1,9 @@
+/**
+ * The client: the interface of the engine, over HTTP.
+ *
+ * @packageDocumentation
+ */
+
 import type { Headwater } from '../../src/api/headwater.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { ClientCore } from './core.ts'

@@ -1,3 +1,9 @@
+/**
+ * The tests that every storage passes, for any test runner.
+ *
+ * @packageDocumentation
+ */
+
 import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, hasMethod, listOf, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { catalogCases } from './catalog.ts'

@@ -1,3 +1,9 @@
+/**
+ * The console as a page that the HTTP handler serves.
+ *
+ * @packageDocumentation
+ */
+
 /// <reference path="./assets.d.ts" />
 import type { HtmlPage } from '../http/index.ts'
 

@@ -1,3 +1,9 @@
+/**
+ * A handler for the Durable Streams protocol, on the same streams.
+ *
+ * @packageDocumentation
+ */
+
 import type { Engine } from '../../src/index.ts'
 import { fetchHandler } from '../http/fetch-bridge.ts'
 import { assertOpens, openOnce } from '../http/open-once.ts'

@@ -1,3 +1,9 @@
+/**
+ * The HTTP handler for runtimes and frameworks with `Request` and `Response`.
+ *
+ * @packageDocumentation
+ */
+
 export type { RequestExchange } from './exchange.ts'
 export { createHandler } from './fetch-bridge.ts'
 export { openOnce } from './open-once.ts'

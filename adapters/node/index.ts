@@ -1,3 +1,9 @@
+/**
+ * The HTTP handler for Node: a server of its own, or a middleware.
+ *
+ * @packageDocumentation
+ */
+
 export type { DurableStreamsMount } from '../durable-streams/options.ts'
 export type { ConnectionCounts } from './connections.ts'
 export {

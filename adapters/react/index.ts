@@ -1,3 +1,9 @@
+/**
+ * Hooks for React that show a stream and the state of a synced one.
+ *
+ * @packageDocumentation
+ */
+
 'use client'
 
 import { useCallback, useState, useSyncExternalStore } from 'react'

@@ -1,3 +1,9 @@
+/**
+ * Functions for Solid that show a stream and the state of a synced one.
+ *
+ * @packageDocumentation
+ */
+
 import { type Accessor, createEffect, createMemo, createSignal, onCleanup } from 'solid-js'
 import type { ReadQuery, RecordFormat } from '../../src/index.ts'
 import {

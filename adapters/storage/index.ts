@@ -1,6 +1,8 @@
 /**
  * The storage contract and its errors, the parts that storages are made of, and a storage on any ordered
  * key-value store, for authors of storages.
+ *
+ * @packageDocumentation
  */
 
 export * from '../../src/storage/index.ts'

@@ -1,3 +1,9 @@
+/**
+ * A store for Svelte that shows a stream.
+ *
+ * @packageDocumentation
+ */
+
 import type { ReadQuery, RecordFormat } from '../../src/index.ts'
 import {
   EMPTY_VIEW,

@@ -1,3 +1,9 @@
+/**
+ * Streams that several devices read and append to offline, synced through a server.
+ *
+ * @packageDocumentation
+ */
+
 export type { MirrorGap, MirrorStart, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror.ts'
 export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox.ts'
 export type { Confirmation } from '../../src/sync/outbox-log.ts'

@@ -1,3 +1,9 @@
+/**
+ * A virtual clock, storages and networks that fail, and a service without a socket, for tests.
+ *
+ * @packageDocumentation
+ */
+
 export { type FaultPoint, seededRandom } from './faults/planned-faults.ts'
 export {
   type FaultyHandler,

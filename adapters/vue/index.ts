@@ -1,3 +1,9 @@
+/**
+ * Composables for Vue that show a stream and the state of a synced one.
+ *
+ * @packageDocumentation
+ */
+
 import {
   getCurrentInstance,
   type MaybeRefOrGetter,

@@ -1,3 +1,9 @@
+/**
+ * Usage metrics of accounts, basins and streams, as an option of `open`.
+ *
+ * @packageDocumentation
+ */
+
 import type { UsageModule } from '../engine/service/usage.ts'
 import { StoredUsageMeter } from './usage-meter.ts'
 

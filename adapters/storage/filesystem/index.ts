@@ -1,3 +1,9 @@
+/**
+ * A storage in a directory, for servers, desktop apps and command lines.
+ *
+ * @packageDocumentation
+ */
+
 import { resolve } from 'node:path'
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'

@@ -1,3 +1,9 @@
+/**
+ * A storage in memory, for tests and caches.
+ *
+ * @packageDocumentation
+ */
+
 import type { Storage } from '../../../src/storage/contract.ts'
 import { MemoryData, MemorySession } from './session.ts'
 

@@ -1,3 +1,9 @@
+/**
+ * A storage in PostgreSQL, which processes on several machines share.
+ *
+ * @packageDocumentation
+ */
+
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
 import type { Storage } from '../../../src/storage/contract.ts'

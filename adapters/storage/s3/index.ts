@@ -1,3 +1,9 @@
+/**
+ * A storage in a bucket of S3, or of another object store with conditional writes.
+ *
+ * @packageDocumentation
+ */
+
 import { invalid } from '../../../src/model/errors.ts'
 import { assertInteger, assertOptions, type MembersOf, unchecked } from '../../../src/model/validation.ts'
 import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'

@@ -1,3 +1,9 @@
+/**
+ * A storage in the SQLite database of a Cloudflare Durable Object.
+ *
+ * @packageDocumentation
+ */
+
 import { invalid } from '../../../src/model/errors.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'

@@ -1,3 +1,9 @@
+/**
+ * A storage in a SQLite database of Node, Bun, `better-sqlite3` or another driver.
+ *
+ * @packageDocumentation
+ */
+
 import { invalid } from '../../../src/model/errors.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { connection, type OpenDatabase, openFile } from './drivers.ts'
