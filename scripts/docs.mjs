@@ -113,6 +113,8 @@ async function writeApi() {
     parametersFormat: 'table',
     propertyMembersFormat: 'table',
     typeAliasPropertiesFormat: 'table',
+    indexFormat: 'table',
+    name: 'API reference',
     logLevel: 'Error',
   })
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {

@@ -1,13 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitepress'
+import { defineConfig, type MarkdownEnv, type MarkdownRenderer } from 'vitepress'
 import { sidebar } from './sidebar.ts'
 
 const project = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
-const { description, version } = JSON.parse(readFileSync(project('package.json'), 'utf8'))
+const { description, repository, version } = JSON.parse(readFileSync(project('package.json'), 'utf8'))
+
+const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '')
 
 /** A build for a folder of a host sets `DOCS_BASE`, such as `/headwater/`. */
 const base = process.env.DOCS_BASE ?? '/'
+
+/** The pages of which the search has headings only. */
+const REFERENCE = /^(api\/|openapi|changelog)/
+
+/** What the search has of a page: no code, and of the references only what has a heading. */
+function searchable(source: string, env: MarkdownEnv, md: MarkdownRenderer): string {
+  const html = md.render(source, env)
+  if (!REFERENCE.test(env.relativePath)) return html.replaceAll(/<pre[\s\S]*?<\/pre>/g, '')
+  return html.match(/<h[1-3][\s\S]*?<\/h[1-3]>/g)?.join('\n') ?? ''
+}
 
 export default defineConfig({
   title: 'headwater',
@@ -21,7 +33,9 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: `${base}icon.svg`, type: 'image/svg+xml' }]],
   markdown: { theme: { light: 'github-light', dark: 'github-dark' } },
   themeConfig: {
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: searchable } },
+    repository: REPOSITORY,
+    socialLinks: [{ icon: 'github', link: REPOSITORY }],
     outline: [2, 3],
     nav: [
       { text: 'Guide', link: '/getting-started' },
