@@ -9,8 +9,7 @@ import { errorsOf, samplesOfDeclarations } from './samples.ts'
 
 const BLOCK = /^```(tsx?|js) ([\w./[\]-]+)\n([\s\S]*?)^```$/gm
 /** Whether a block is a file of an app that has tests of its own: `test/frameworks`. */
-const isOfApp = (page: string, name: string) =>
-  page === 'docs/ai-chat.md' || (page === 'docs/http.md' && name.includes('/'))
+const isOfApp = (page: string, name: string) => page === 'docs/ai-chat.md' || name.includes('/')
 /** `in-the-browser.test.ts` runs it. Its types are not those of a page. */
 const OF_A_WORKER = 'service-worker.ts'
 

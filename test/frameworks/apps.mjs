@@ -23,6 +23,8 @@ const built = (title, build, start, more) => ({ title, prepare: [build], start, 
 /** An app in a development server. */
 const dev = (title, start, more) => ({ title, start, edited: 'engine.js', ...more })
 
+const ANSWERS = { answers: true }
+
 /** The members are described in README.md. */
 export const APPS = {
   'node-http': { title: 'node:http' },
@@ -83,6 +85,13 @@ export const APPS = {
       // It compiles each page when it is first opened, and pages load again with a new server.
       { title: 'AI chat in Next 16, next dev', start: bin('next', 'dev'), reloads: true, ...CHAT },
     ],
+  },
+  'node-answers': { title: 'Streaming answers, node:http', ...ANSWERS },
+  'express-answers': { title: 'Streaming answers, Express 5', packages: ['express@5.3.0'], ...ANSWERS },
+  'hono-answers': {
+    title: 'Streaming answers, Hono 4',
+    packages: ['@hono/node-server@2.1.8', 'hono@4.13.19'],
+    ...ANSWERS,
   },
   sveltekit: {
     packages: [

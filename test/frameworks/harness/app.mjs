@@ -27,7 +27,8 @@ export class App {
   /**
    * Starts a command in a directory, with the environment variable `PORT`. `start` is the command and its
    * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `stats` is the path at which the
-   * app itself serves what its engine has open; a `chat` has neither a handler at `/streams` nor a token.
+   * app itself serves what its engine has open; a `chat` and `answers` have neither a handler at `/streams` nor a
+   * token.
    */
   static async start(mode, directory, givenPort) {
     for (let attempt = 1; ; attempt++) {
@@ -42,7 +43,7 @@ export class App {
 
   static async #startOn(port, mode, directory) {
     const [command, ...args] = mode.start
-    const { env, chat } = mode
+    const { env, chat, answers } = mode
     const app = new App(`http://127.0.0.1:${port}`, directory, mode)
     // A process group of its own: package managers and development servers have children.
     app.#process = spawn(command, args, {
@@ -61,7 +62,7 @@ export class App {
       app.errors += text
     })
     try {
-      await app.#ready(chat)
+      await app.#ready(chat || answers)
     } catch (error) {
       await app.stop()
       throw Object.assign(error, { output: app.output })
@@ -143,16 +144,16 @@ export class App {
     await this.#ended
   }
 
-  async #ready(isChat) {
+  async #ready(isWithoutToken) {
     const isUp = async () => {
       if (this.#process.exitCode !== null) throw new Error(`the app exited with ${this.#process.exitCode}`)
       const signal = AbortSignal.timeout(START_MS_MAX)
       // The first request opens the engine of an app with a build.
-      const path = isChat ? '/' : (this.statsPath ?? '/streams/v1/basins')
+      const path = isWithoutToken ? '/' : (this.statsPath ?? '/streams/v1/basins')
       return await this.client.request(path, { signal }).catch(() => undefined)
     }
     await until('the app to listen', isUp, START_MS_MAX)
-    if (isChat) return
+    if (isWithoutToken) return
     this.#token = await until('the token', () => /(?:root|access) token: (\S+)/.exec(this.output)?.[1])
     // An app that is started again has it.
     await this.#create('/v1/basins', { basin: BASIN }, [201, 409])

@@ -117,7 +117,7 @@ async function openChat(browser, url) {
 }
 
 /** Starts Chromium, or the browser in the environment variable `CHROMIUM_PATH`. */
-async function launchChromium() {
+export async function launchChromium() {
   const { CHROMIUM_PATH } = process.env
   const executablePath = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
   assert.ok(executablePath, 'Chromium was not found; set CHROMIUM_PATH')

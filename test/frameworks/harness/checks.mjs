@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
+import { ANSWER_CHECKS } from './answers.mjs'
 import { until } from './app.mjs'
 import { CHAT_CHECKS } from './chat.mjs'
 import { batchesOf } from './client.mjs'
@@ -185,8 +186,9 @@ function zstdFrame(text) {
 }
 
 /** The checks of an app, by title. */
-export function checksOf({ bundled = false, edited, chat = false }) {
+export function checksOf({ bundled = false, edited, chat = false, answers = false }) {
   if (chat) return CHAT_CHECKS
+  if (answers) return ANSWER_CHECKS
   return { ...CHECKS, ...(bundled && BUNDLE_CHECKS), ...(edited && EDIT_CHECKS) }
 }
 

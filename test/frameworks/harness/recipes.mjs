@@ -8,7 +8,7 @@ const BLOCK = /^```\w+ (\S.*)\n([\s\S]*?)^```$/gm
 /** The files of an app that the documentation shows, by path; `edits` are replacements in its `server.js`. */
 export async function recipeOf(app, edits = []) {
   const files = new Map((await recipes()).filter(([name]) => name === app).map(([, ...file]) => file))
-  if (files.size === 0) throw new Error(`no recipe in docs/http.md is a file of ${app}`)
+  if (files.size === 0) throw new Error(`no recipe in docs is a file of ${app}`)
   for (const [from, to] of edits) {
     const edited = files.get('server.js').replace(from, to)
     if (edited === files.get('server.js')) throw new Error(`the recipe of ${app} does not contain ${from}`)
@@ -17,10 +17,14 @@ export async function recipeOf(app, edits = []) {
   return files
 }
 
-/** All files that docs/http.md and docs/ai-chat.md show: the app, the path in it, and the code. */
+/**
+ * All files that docs/http.md, docs/streaming-answers.md and docs/ai-chat.md show: the app, the path in it, and
+ * the code.
+ */
 export async function recipes() {
   const read = async (page) => [...(await readFile(join(DOCS, page), 'utf8')).matchAll(BLOCK)]
-  const recipes = (await read('http.md')).flatMap(([, names, code]) =>
+  const blocks = [...(await read('http.md')), ...(await read('streaming-answers.md'))]
+  const recipes = blocks.flatMap(([, names, code]) =>
     names
       .split(' ')
       .filter((name) => name.includes('/'))
