@@ -94,7 +94,10 @@ export class LogStore implements Housekeeping {
       const recovered = await recover(medium, files, space, durability)
       const { state } = recovered
       state.nextSegment = Math.max(state.nextSegment, firstSegment)
-      return new LogStore(medium, space, recovered, options, onError)
+      const store = new LogStore(medium, space, recovered, options, onError)
+      // A roll that a crash or a close has cut off would delay each opening until something is written.
+      await store.afterGroup()
+      return store
     } catch (error) {
       await medium.close().catch(() => {})
       throw mediumFailure(error, true)

@@ -39,6 +39,21 @@ test('appends work again once a roll succeeds', async () => {
   await session.close()
 })
 
+test('an opening rolls what an earlier one could not', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const files = hookedFiles(disk, (operation, name) => {
+    if (operation === 'open' && name.startsWith('checkpoint')) throw systemError('EIO')
+  })
+  const session = await openSimulated(files, ROLL_BYTES)
+  const writer = await LogWriter.create(session, 'a')
+  await appendUntilRefused(writer)
+  await session.close()
+  const reopened = await openSimulated(disk, ROLL_BYTES)
+  await until(() => journalBytes(disk) < ROLL_BYTES)
+  checkRead(writer.written, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
+  await reopened.close()
+})
+
 /** Otherwise the next opening may use a checkpoint that is not the one on which later groups rest. */
 test.each([
   ['once', 1, 'nothing'],
