@@ -44,12 +44,12 @@ const RUNTIMES = [
 let failed = 0
 for (const { command, args, checks = CHECKS } of RUNTIMES) {
   for (const check of checks) {
-    const script = inProject('scripts', 'runtimes', check)
+    const script = inProject('test', 'runtimes', check)
     const { status, error } = spawnSync(command, [...args, script, ...args], { stdio: 'inherit' })
     if (error) console.error(error.message)
     if (status !== 0) failed++
   }
 }
-const workerd = inProject('scripts', 'runtimes', 'workerd', 'check.mjs')
+const workerd = inProject('test', 'runtimes', 'workerd', 'check.mjs')
 if (spawnSync(process.execPath, [workerd, binary('workerd')], { stdio: 'inherit' }).status !== 0) failed++
 process.exit(failed === 0 ? 0 : 1)
