@@ -69,7 +69,7 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
   const exchanges = new Map<AbortController, readonly unknown[]>()
   let isOpen = true
 
-  async function respond(input: RequestInfo | URL, init: RequestInit | undefined): Promise<Response> {
+  async function respond(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
     const request = new Request(input, init)
     const exchange = new AbortController()
     const { signal } = exchange
@@ -91,10 +91,7 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
     }
   }
 
-  const restore = replaceFetch((next) => async (input, init) => {
-    if (originOf(input) !== url) return next(input, init)
-    return respond(input, init)
-  })
+  const restore = interceptFetch(url, respond)
   const close = () => {
     if (!isOpen) return
     isOpen = false
@@ -196,44 +193,30 @@ function useFetchTransport<Client extends FetchClient>(client: Client): Client {
 
 type Fetch = typeof globalThis.fetch
 
-/** One replacement of `globalThis.fetch`. */
-interface Layer {
-  /** Undefined if `fetch` was not an own property of the global object. */
-  readonly before: PropertyDescriptor | undefined
-  isRemoved: boolean
-}
-
-/** Layers by the function that replaces `fetch`. */
-const layers = new WeakMap<Fetch, Layer>()
+/** The open services, by their URL. */
+const open = new Map<string, Fetch>()
+/** What replaced `globalThis.fetch`, and the property before; undefined if it was not an own one. */
+const replacements = new WeakMap<Fetch, PropertyDescriptor | undefined>()
 
 /**
- * Replaces `globalThis.fetch` by a layer that receives the previous `fetch` as `next`. The returned function
- * removes the layer. Layers can be removed in any order; without layers, the property is exactly what it was.
- * If other code has replaced `fetch` since, its replacement stays, and removed layers below it forward every
- * request.
+ * Passes requests for the URL to `respond` until the returned function is called. With the last service,
+ * `globalThis.fetch` is again what it was, unless other code has replaced it since.
  */
-function replaceFetch(createLayer: (next: Fetch) => Fetch): () => void {
-  const before = Object.getOwnPropertyDescriptor(globalThis, 'fetch')
+function interceptFetch(url: string, respond: Fetch): () => void {
+  open.set(url, respond)
   const next = globalThis.fetch
-  const own = createLayer(next)
-  const layer: Layer = { before, isRemoved: false }
-  const fetch: Fetch = (input, init) => (layer.isRemoved ? next : own)(input, init)
-  layers.set(fetch, layer)
-  Object.defineProperty(globalThis, 'fetch', {
-    value: fetch,
-    writable: true,
-    configurable: true,
-    enumerable: true,
-  })
-  return () => {
-    layer.isRemoved = true
-    popRemovedLayers()
+  if (!replacements.has(next)) {
+    const fetch: Fetch = (input, init) => (open.get(originOf(input) ?? '') ?? next)(input, init)
+    replacements.set(fetch, Object.getOwnPropertyDescriptor(globalThis, 'fetch'))
+    const property = { value: fetch, writable: true, configurable: true, enumerable: true }
+    Object.defineProperty(globalThis, 'fetch', property)
   }
-}
-
-function popRemovedLayers(): void {
-  for (let top = layers.get(globalThis.fetch); top?.isRemoved; top = layers.get(globalThis.fetch)) {
-    if (top.before === undefined) Reflect.deleteProperty(globalThis, 'fetch')
-    else Object.defineProperty(globalThis, 'fetch', top.before)
+  return () => {
+    open.delete(url)
+    while (open.size === 0 && replacements.has(globalThis.fetch)) {
+      const before = replacements.get(globalThis.fetch)
+      if (before === undefined) Reflect.deleteProperty(globalThis, 'fetch')
+      else Object.defineProperty(globalThis, 'fetch', before)
+    }
   }
 }
