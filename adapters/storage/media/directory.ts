@@ -64,7 +64,16 @@ export class DirectoryMedium implements Medium {
   list(): Promise<readonly MediumFile[]> {
     return failing(async () => {
       const names = (await this.#files.list()).filter(isFinishedName)
-      return Promise.all(names.map(async (name) => ({ name, bytes: await this.#files.size(name) })))
+      const files = names.map(async (name) => {
+        try {
+          return [{ name, bytes: await this.#files.size(name) }]
+        } catch (error) {
+          // Removed meanwhile.
+          if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+          throw error
+        }
+      })
+      return (await Promise.all(files)).flat()
     })
   }
 

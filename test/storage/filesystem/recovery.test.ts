@@ -157,6 +157,22 @@ describe('missing data', () => {
   })
 })
 
+test('a list leaves out what is removed meanwhile', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, 3_000)
+  const writer = await LogWriter.create(session, 'a')
+  await writer.append()
+  const files = hookedFiles(disk, (operation, name) => {
+    if (operation === 'size' && name === 'reserve') throw systemError('ENOENT')
+  })
+  const medium = await directoryMedium(files)
+  const reserve = await medium.create('reserve')
+  await reserve.finish()
+  expect((await medium.list()).map(({ name }) => name)).toEqual(['journal-0000000001'])
+  await medium.close()
+  await session.close()
+})
+
 test('foreign files are ignored', async () => {
   const { disk } = await written(1)
   await disk.open('notes.txt', 'create')
