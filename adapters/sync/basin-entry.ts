@@ -90,7 +90,7 @@ export class BasinEntry {
   permit(mayConnect: boolean): void {
     if (mayConnect === this.#mayConnect) return
     this.#mayConnect = mayConnect
-    this.#parts.mirror.stand(mayConnect)
+    this.#parts.mirror.permit(mayConnect)
   }
 
   retry(): void {

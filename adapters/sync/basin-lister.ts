@@ -3,8 +3,7 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import { type OpenStream, syncedNameProblem } from '../../src/sync/basin.ts'
 import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
 import { type MirrorState, mirrorOutcome } from '../../src/sync/mirror.ts'
-import type { WakeUps } from './page-events.ts'
-import { pauseUntil } from './pause.ts'
+import { pauseUntil, type WakeUps } from './pause.ts'
 
 /** The most streams of a server that are listed. */
 const STREAMS_MAX = 10_000

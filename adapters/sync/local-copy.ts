@@ -3,7 +3,8 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid, isStreamMissing } from '../../src/model/errors.ts'
 import { codeOf } from '../../src/sync/failures.ts'
-import { COMPARED_RECORDS, type CopyEnd } from '../../src/sync/mirror.ts'
+import { type Arrival, COMPARED_RECORDS, type CopyEnd, startOf } from '../../src/sync/mirror.ts'
+import type { OutboxLog } from './outbox-log.ts'
 
 /** Keeps records forever and their timestamps unchanged, and rejects records of the app, which have none. */
 const COPY_CONFIG = {
@@ -29,9 +30,12 @@ export class LocalCopy {
   readonly #stream: Stream
   /** The stream, which is never created as an ordinary one. */
   readonly #existing: Stream
+  readonly #log: OutboxLog | undefined
 
-  constructor(stream: Stream) {
+  /** `log` is that of the outbox that sends to the remote stream. */
+  constructor(stream: Stream, log?: OutboxLog | undefined) {
     this.#stream = stream
+    this.#log = log
     this.#existing = stream.sibling(stream.name, { autoCreate: false, config: COPY_CONFIG })
   }
 
@@ -53,7 +57,7 @@ export class LocalCopy {
   }
 
   /** Resolves to the identity of the remote stream, as far as it is known. */
-  async streamId(): Promise<string | undefined> {
+  async #streamId(): Promise<string | undefined> {
     return (await this.#existing.metadata())[SOURCE] || undefined
   }
 
@@ -75,23 +79,36 @@ export class LocalCopy {
   }
 
   async #end(): Promise<CopyEnd> {
-    const streamId = await this.streamId()
+    const streamId = await this.#streamId()
     const tail = await this.#existing.checkTail()
     const query = { seqNum: Math.max(0, tail.seqNum - COMPARED_RECORDS), clamp: true }
     const last = await this.#existing.read(query, { as: 'bytes' }).toArray()
     return { streamId, tail, last: last.filter(({ seqNum }) => seqNum < tail.seqNum) }
   }
 
-  /** Deletes the copy and creates an empty one of a stream, which begins with a sequence number. */
-  async begin(seqNum: number, streamId: string | undefined): Promise<void> {
+  /**
+   * Deletes the copy, and creates an empty one that begins as a read of the remote stream does. Before that,
+   * what the outbox may have sent to another stream is parked: one that had another identity, or was copied
+   * and had none.
+   */
+  async begin(first: Arrival, signal: AbortSignal): Promise<void> {
+    const { streamId } = first
+    const known = await this.#streamId()
+    const isOther = known === undefined ? await this.#hasBegun() : known !== streamId
+    if (isOther) await this.#log?.replaceStream(signal)
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       try {
         await this.#existing.delete()
       } catch (error) {
         if (!isStreamMissing(error)) throw error
       }
-      if (await this.#create(seqNum, streamId)) return
+      if (await this.#create(startOf(first), streamId)) return
     }
+  }
+
+  async #hasBegun(): Promise<boolean> {
+    const { seqNum } = await this.#existing.checkTail()
+    return seqNum > 0
   }
 
   /** Creates an empty copy that begins with a sequence number. Resolves to false if there is a copy. */

@@ -22,7 +22,7 @@ import {
   trimmedMirror,
 } from '../../src/sync/mirror.ts'
 import type { LocalCopy } from './local-copy.ts'
-import type { MirrorOutbox } from './outbox.ts'
+import type { OutboxLog } from './outbox-log.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000
@@ -38,7 +38,8 @@ export interface ConnectionContext {
   /** Whether to create the remote stream if it is missing and nothing was copied. */
   readonly create: boolean | undefined
   readonly clock: Clock
-  readonly outbox: MirrorOutbox | undefined
+  /** The log of the outbox that sends to the remote stream. */
+  readonly log: OutboxLog | undefined
   readonly onState: (state: MirrorState) => void
 }
 
@@ -125,16 +126,15 @@ export class Connection {
   }
 
   async #copy(identity: string): Promise<never> {
-    const { copy, outbox } = this.#context
+    const { copy, log } = this.#context
     const open = await locally(copy.open(identity, this.#signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
     this.#session = session
     this.#hasBegun = end.tail.seqNum > 0
     this.#next = this.#position = end.tail.seqNum
-    const noteReceived = outbox && (await locally(outbox.beginCopying(this.#signal)))
-    await this.#connect(end)
-    const first = await this.#event()
+    const noteReceived = log && (await locally(log.beginCopying(this.#signal)))
+    const first = await this.#firstEvent(end)
     await this.#compare(end, first)
     if (first.tail === undefined) this.#findTail()
     for (let event = first; ; event = await this.#event()) {
@@ -142,7 +142,7 @@ export class Connection {
       const known = records.filter(({ seqNum }) => seqNum < end.tail.seqNum)
       const isShorter = tail !== undefined && tail.seqNum < end.tail.seqNum
       if (isShorter || !isContinuedBy(end, known)) throw new Ended(replacedMirror())
-      // Before they are copied: see `Outbox.beginCopying`.
+      // Before they are copied: see `OutboxLog.beginCopying`.
       if (noteReceived !== undefined) await locally(noteReceived(records, this.#position, tail !== undefined))
       if (records.length > known.length) await this.#append(records.slice(known.length))
       this.#isAtTail = tail?.seqNum === this.#next
@@ -153,12 +153,24 @@ export class Connection {
     }
   }
 
+  async #firstEvent(end: CopyEnd): Promise<Arrival> {
+    try {
+      await this.#connect(end)
+      return await this.#event()
+    } catch (error) {
+      const wasEmpty = !this.#hasBegun && end.streamId !== undefined
+      if (!wasEmpty || !isStreamMissing(error)) throw error
+      // An append may create another stream. What may have been sent to this one is parked before that.
+      await locally(this.#context.copy.begin({ records: [], tail: undefined }, this.#signal))
+      throw new Ended({ kind: 'other-copy' })
+    }
+  }
+
   /** Ends the connection unless the remote stream continues the copy. */
   async #compare(end: CopyEnd, first: Arrival): Promise<void> {
     if (!this.#hasBegun) {
-      const start = startOf(first)
-      if (start === 0 && end.streamId === first.streamId) return
-      await locally(this.#context.copy.begin(start, first.streamId))
+      if (startOf(first) === 0 && end.streamId === first.streamId) return
+      await locally(this.#context.copy.begin(first, this.#signal))
       throw new Ended({ kind: 'other-copy' })
     }
     const continuation = continuationOf(end, first)

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import { assertMembers, assertSignal, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
@@ -10,19 +10,16 @@ import {
   assertStart,
   decodeMessage,
   encodeMessage,
-  isSameStream,
   type MirrorMessage,
   type MirrorStart,
   type MirrorState,
-  startOf,
   startQuery,
 } from '../../src/sync/mirror.ts'
 import { type Coordinator, coordinate, type Membership } from './coordinator.ts'
 import { LocalCopy } from './local-copy.ts'
 import { Connection, type ConnectionEnd, endOfLocal, firstArrival } from './mirror-connection.ts'
 import type { MirrorOutbox } from './outbox.ts'
-import { browserWakeUps, type WakeUps } from './page-events.ts'
-import { pauseUntil } from './pause.ts'
+import { browserWakeUps, pauseUntil, type WakeUps } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
@@ -48,8 +45,8 @@ export interface MirrorOptions {
    * @internal Whether to create the remote stream if it is missing and nothing was copied. False by default.
    */
   readonly create?: boolean | undefined
-  /** @internal Whether it may connect, before `stand` says otherwise. True by default. */
-  readonly stands?: boolean | undefined
+  /** @internal Whether it may connect, before `permit` says otherwise. True by default. */
+  readonly mayConnect?: boolean | undefined
   /** Closes the mirror when it aborts. */
   readonly signal?: AbortSignal | undefined
   /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
@@ -58,14 +55,14 @@ export interface MirrorOptions {
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
   readonly wakeUps?: WakeUps | undefined
-  /** @internal Sends while this mirror is the one that copies, and is not stopped. `run` must not reject. */
+  /** @internal Sends while this mirror is live, or the remote stream is missing. `run` must not reject. */
   readonly outbox?: MirrorOutbox | undefined
 }
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   from: assertStart,
   create: 'boolean',
-  stands: 'boolean',
+  mayConnect: 'boolean',
   signal: assertSignal,
   random: 'function',
   coordinator: 'function',
@@ -111,7 +108,7 @@ export class Mirror {
   readonly #closing = new AbortController()
   readonly #restarts = new Set<Promise<unknown>>()
   readonly #ended: Promise<void>
-  #stands: boolean
+  #mayConnect: boolean
   /** How often in succession a connection was no success. */
   #failures = 0
   /** How often in succession the copy was another one. */
@@ -129,8 +126,8 @@ export class Mirror {
     this.local = local
     this.#options = options
     this.#clock = local.context.clock
-    this.#copy = new LocalCopy(local)
-    this.#stands = options.stands ?? true
+    this.#copy = new LocalCopy(local, options.outbox?.log)
+    this.#mayConnect = options.mayConnect ?? true
     const ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => this.#close())
     this.#ended = this.#run().finally(() => {
       ignoreSignals()
@@ -155,10 +152,10 @@ export class Mirror {
   }
 
   /** @internal Lets the mirror connect, or wait until it may. */
-  stand(isStanding: boolean): void {
-    this.#stands = isStanding
-    this.#membership?.stand(isStanding)
-    this.#showUnelected()
+  permit(mayConnect: boolean): void {
+    if (mayConnect === this.#mayConnect) return
+    this.#mayConnect = mayConnect
+    this.#lookUp.abort(undefined)
   }
 
   /**
@@ -204,18 +201,20 @@ export class Mirror {
     this.#closing.abort(new HeadwaterError('closed', 'the mirror is closed'))
   }
 
-  /** Runs until the signal aborts. */
+  /** Runs until the mirror is closed. */
   async #run(): Promise<void> {
     const { wakeUps = browserWakeUps } = this.#options
     const { signal } = this.#closing
-    const onWakeUp = () => this.#connectAgain(false)
-    const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
+    const ignoreWakeUps = wakeUps(
+      () => this.#connectAgain(false),
+      () => this.#connection?.lose(),
+    )
     const ignoreSignal = onAbort(signal, () => this.#lookUp.abort(undefined))
     while (!signal.aborted) {
       this.#lookUp = new SharedSignal()
       try {
-        const identity = await this.#copy.ensure()
-        if (!signal.aborted) await this.#takePart(identity)
+        if (this.#mayConnect) await this.#takePart(await this.#copy.ensure())
+        else await this.#waitForTurn()
       } catch (error) {
         if (!signal.aborted) await this.#pauseAfter(endOfLocal(error), signal)
       }
@@ -225,16 +224,11 @@ export class Mirror {
   }
 
   async #restart(from: MirrorStart, signal: AbortSignal): Promise<void> {
-    const { outbox } = this.#options
     const first = await firstArrival(this.remote, startQuery(from), signal)
     signal.throwIfAborted()
     await this.#copy.ensure()
-    if (outbox !== undefined && !isSameStream(await this.#copy.streamId(), first.streamId)) {
-      await outbox.log.eventually(() => outbox.log.device !== undefined, signal)
-      await outbox.log.replaceStream(signal)
-    }
     try {
-      await this.#copy.begin(startOf(first), first.streamId)
+      await this.#copy.begin(first, signal)
     } finally {
       // Also after a failure, the copy may be another one, or missing.
       this.#post({ kind: 'replaced' })
@@ -249,7 +243,12 @@ export class Mirror {
     this.#wake?.(isAsked)
   }
 
-  /** Copies while this mirror is elected. Resolves when the copy is another one or the signal aborts. */
+  async #waitForTurn(): Promise<void> {
+    this.#state.set({ kind: 'waiting' })
+    await new Promise<void>((resolve) => onAbort(this.#lookUp, resolve))
+  }
+
+  /** Copies while this mirror is elected. Resolves when it must look up the copy again, or may not connect. */
   async #takePart(identity: string): Promise<void> {
     const { coordinator = coordinate } = this.#options
     const lookUp = this.#lookUp
@@ -258,7 +257,7 @@ export class Mirror {
     const onElected = (isElected: boolean) => {
       term?.abort()
       term = undefined
-      if (!isElected) return this.#showUnelected()
+      if (!isElected) return this.#askForState()
       const elected = new AbortController()
       term = elected
       running = running.then(async () => {
@@ -273,11 +272,12 @@ export class Mirror {
       else if (term !== undefined) {
         if (message.kind === 'hello') this.#post({ kind: 'state', state: this.state })
         else if (message.kind === 'retry') this.#connectAgain(true)
-      } else if (message.kind === 'state' && this.#stands) this.#state.set(message.state)
+      } else if (message.kind === 'state') this.#state.set(message.state)
     }
-    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage }, this.#stands)
+    if (lookUp.aborted) return
+    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage })
     this.#membership = membership
-    this.#showUnelected()
+    this.#askForState()
     await new Promise<void>((resolve) => onAbort(lookUp, resolve))
     term?.abort()
     membership.leave()
@@ -285,45 +285,47 @@ export class Mirror {
     await running
   }
 
-  /** Shows that the elected mirror is asked for its state, or that this one waits. */
-  #showUnelected(): void {
-    if (this.#membership === undefined) return
-    this.#state.set({ kind: this.#stands ? 'connecting' : 'waiting' })
+  /** Asks the elected mirror for its state. */
+  #askForState(): void {
+    this.#state.set({ kind: 'connecting' })
     this.#post({ kind: 'hello' })
   }
 
   /** Copies over one connection after another until the copy is another one or the signal aborts. */
   async #lead(identity: string, signal: AbortSignal): Promise<void> {
     const { from = {}, create, outbox } = this.#options
-    const onState = (state: MirrorState) => this.#setState(state)
+    let stopSending = () => {}
+    const onState = (state: MirrorState) => {
+      this.#setState(state)
+      if (state.kind === 'live') stopSending = this.#send(signal)
+    }
     const ends = { remote: this.remote, copy: this.#copy }
-    const context = { ...ends, clock: this.#clock, from, create, outbox, onState }
-    let work: AbortController | undefined
+    const context = { ...ends, clock: this.#clock, from, create, log: outbox?.log, onState }
     for (let isQuiet = false; !signal.aborted; ) {
-      work ??= this.#work(signal)
       if (!isQuiet) this.#setState({ kind: 'connecting' })
       this.#connection = new Connection(context, signal)
       const end = await this.#connection.run(identity)
       this.#connection = undefined
+      stopSending()
       if (signal.aborted) break
       isQuiet = end.kind === 'conflict'
-      if (end.kind === 'stopped') {
-        // What depends on the copy would wait for it, or act on one that is not the remote stream's.
-        work.abort()
-        work = undefined
-      }
+      // An append may create the stream. There is no copy that could differ from it.
+      if (end.kind === 'failed' && isStreamMissing(end.error)) stopSending = this.#send(signal)
       await this.#pauseAfter(end, signal)
+      stopSending()
       if (end.kind === 'other-copy') break
     }
-    work?.abort()
   }
 
-  /** Runs the outbox until the signal or the returned controller aborts. */
-  #work(signal: AbortSignal): AbortController {
-    const work = new AbortController()
-    const ignoreSignal = onAbort(signal, () => work.abort())
-    void this.#options.outbox?.run(work.signal).then(ignoreSignal)
-    return work
+  /** Lets the outbox send until the signal aborts or the returned function is called. */
+  #send(signal: AbortSignal): () => void {
+    const sending = new AbortController()
+    const ignoreSignal = onAbort(signal, () => sending.abort())
+    void this.#options.outbox?.run(sending.signal, () => this.#wake?.(false))
+    return () => {
+      ignoreSignal()
+      sending.abort()
+    }
   }
 
   /** Shows how a connection ended, and waits until the next attempt. */

@@ -10,6 +10,7 @@ import { secureRandom } from '../../src/runtime/random.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
 import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
 import {
+  type Confirmed,
   initialProgress,
   type LogRecord,
   noteRecord,
@@ -36,6 +37,15 @@ interface LogListener extends OutboxListener {
   /** Settles appends of entries below a number, which may have left the outbox unnoticed. */
   readonly missed: (before: number) => void
 }
+
+/**
+ * Notes which entries are among records that a mirror copies next. The copy has everything below `copiedTo`.
+ */
+export type NoteReceived = (
+  records: readonly SequencedRecord[],
+  copiedTo: number,
+  isCaughtUp: boolean,
+) => Promise<void>
 
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
@@ -126,6 +136,7 @@ export class OutboxLog {
 
   /** Begins again with another stream. Ends what every sender does at the moment. */
   async replaceStream(signal: AbortSignal): Promise<void> {
+    await this.eventually(() => this.device !== undefined, signal)
     await this.append([fenceRecord(newToken()), noteRecord('replaced', {})], { signal })
   }
 
@@ -172,6 +183,32 @@ export class OutboxLog {
       } catch (error) {
         if (codeOf(error) !== 'seq_num_mismatch') throw error
       }
+    }
+  }
+
+  /**
+   * Called before a mirror connects. Resolves to a function that notes which entries the mirror has received:
+   * before it copies them, so that a view of the copy never shows them as pending too.
+   */
+  async beginCopying(signal: AbortSignal): Promise<NoteReceived> {
+    if (this.end !== undefined) return async () => {}
+    await this.eventually(() => this.device !== undefined, signal)
+    const since = this.#state.replacedAt
+    let acknowledged = [...this.#state.entries.values()].filter(({ confirmation }) => confirmation)
+    return async (records, copiedTo, isCaughtUp) => {
+      await this.found(records, copiedTo, signal, since)
+      if (!isCaughtUp || acknowledged.length === 0) return
+      // What the server had before the connection began, and was not found: the copy begins behind it, or it
+      // is gone with an earlier stream.
+      const passed = acknowledged.flatMap(({ number, records, confirmation }): Confirmed => {
+        const { start, end } = confirmation!
+        if (this.#state.entries.get(number)?.isFound !== false) return []
+        const first = { ...start, seqNum: copiedTo - records.length }
+        return [[number, { start: first, end: { ...end, seqNum: copiedTo } }]]
+      })
+      acknowledged = []
+      if (passed.length > 0)
+        await this.append([noteRecord('stored', { confirmed: passed, copiedTo })], { signal })
     }
   }
 

@@ -23,27 +23,18 @@ import {
   placesOf,
 } from '../../src/sync/outbox-log.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import type { WakeUps } from './page-events.ts'
-import { pauseUntil, tailOrZero } from './pause.ts'
+import { pauseUntil, tailOrZero, type WakeUps } from './pause.ts'
 
-/** How long the tail counts as known, in milliseconds. */
-const FRESH_MS = 1_000
-/** How long a server that has stored a batch of a producer is known to support producers, in milliseconds. */
-const PROVEN_MS = 60_000
-/** How long batches are sent without a producer after the server has rejected one, in milliseconds. */
-const PLAIN_MS = 600_000
+/**
+ * A position beyond every copy: where none is kept, entries leave the outbox as soon as they are confirmed.
+ */
+const NO_COPY = Number.MAX_SAFE_INTEGER
 /** How often others may be faster before a batch is sent without a condition on the tail. */
 const LOSSES_MAX = 3
 /**
  * How often a batch that may be stored is rejected for its producer before it is parked: in about 5 minutes.
  */
 const REJECTIONS_MAX = 16
-/** How long the sender waits for a copy before it looks again, in milliseconds. */
-const COPY_WAIT_MS = 10_000
-/**
- * A position beyond every copy: where none is kept, entries leave the outbox as soon as they are confirmed.
- */
-const NO_COPY = Number.MAX_SAFE_INTEGER
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
 
@@ -54,11 +45,10 @@ export interface SenderContext {
   readonly onState: (state: OutboxStatus) => unknown
   readonly log: OutboxLog
   readonly remote: Stream
-  /** The copy of the remote stream that a mirror keeps; undefined if there is none. */
+  /** The copy of the remote stream that a mirror keeps, and has compared; undefined if there is none. */
   readonly copy: Stream | undefined
-  /** Whether the copy has everything that the server has, as far as its mirror knows. */
-  readonly isCopyLive: (() => boolean) | undefined
   readonly afterRefusal: AfterRefusal
+  /** Called after each batch that was sent. */
   readonly onSent: (() => void) | undefined
 }
 
@@ -68,10 +58,12 @@ export class OutboxSender {
   readonly #signal: AbortSignal
   /** The fencing token of the log; undefined until this sender has claimed it. */
   #token: string | undefined
-  /** The tail when it became known last; it may have moved since. */
-  #tail: { readonly seqNum: number; readonly at: number } | undefined
-  #provenAt = Number.NEGATIVE_INFINITY
-  #plainSince = Number.NEGATIVE_INFINITY
+  /** The tail of the stream when it became known last; it may have moved since. */
+  #tail: number | undefined
+  /** Whether the server has stored a batch of a producer since the last failure. */
+  #isProven = false
+  /** Whether batches are sent without a producer, because the server has rejected one. */
+  #isPlain = false
   /** How often in succession others were faster. */
   #losses = 0
   /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
@@ -113,7 +105,7 @@ export class OutboxSender {
     if (error.code === 'fencing_token_mismatch') this.#token = undefined
     else if (!HeadwaterError.is(thrown) || sendOutcome(error) === 'stopped') throw error
     // The server may be another one now.
-    this.#plainSince = this.#provenAt = Number.NEGATIVE_INFINITY
+    this.#isPlain = this.#isProven = false
     this.#tail = undefined
     const ms = backOffMs(++this.#failures, random(), error.retryAfterMs)
     onState({ kind: 'offline', error, nextAttemptAt: log.clock.now() + ms })
@@ -150,36 +142,28 @@ export class OutboxSender {
 
   /** Chooses the next batch and its condition, and notes that it is being sent. */
   async #begin(): Promise<void> {
-    const { log, random } = this.#context
+    const { log, remote, copy, random } = this.#context
     if (this.#losses > 0) {
       await pauseUntil(log.clock, contentionMs(this.#losses, random()), this.#signal)
       this.#signal.throwIfAborted()
     }
-    const isPlain = this.#isRecent(this.#plainSince, PLAIN_MS)
     const { batch } = this.#progress
-    // A server that supports producers needs no condition on the tail, which others may move all the time.
-    const isOvertaken = this.#losses >= LOSSES_MAX && batch >= 0
-    const isProven = isOvertaken || this.#isRecent(this.#provenAt, PROVEN_MS)
     const storedFrom = this.#next()[0]?.position
-    const isAtTail = isPlain || !isProven || storedFrom !== undefined
-    const position = await this.#locate(isAtTail)
+    // A server that supports producers needs no condition on the tail, which others may move all the time.
+    const needsNoTail = batch >= 0 && (this.#isProven || this.#losses >= LOSSES_MAX)
+    const isAtTail = this.#isPlain || !needsNoTail || storedFrom !== undefined
+    const position = this.#tail ?? (await tailOrZero(copy ?? remote, this.#signal))
     // The app sends again what may be stored: it is not above the tail that is required then.
     if (storedFrom !== undefined) await this.#findIn(storedFrom, position)
     const entries = this.#next().map(({ number }) => number)
     if (entries.length === 0) return
-    await this.#note({ attempt: { entries, position, isAtTail, batch: isPlain ? undefined : batch + 1 } })
-  }
-
-  /** Finds the tail, or, if it need not be exact, a position that the tail cannot be below. */
-  async #locate(isExact: boolean): Promise<number> {
-    const { remote, copy, isCopyLive } = this.#context
-    if (this.#tail !== undefined && (!isExact || this.#isRecent(this.#tail.at, FRESH_MS)))
-      return this.#tail.seqNum
-    return tailOrZero(copy !== undefined && isCopyLive?.() === true ? copy : remote, this.#signal)
+    await this.#note({
+      attempt: { entries, position, isAtTail, batch: this.#isPlain ? undefined : batch + 1 },
+    })
   }
 
   async #send(attempt: Attempt, entries: readonly OutboxEntry[], isRepeated: boolean): Promise<void> {
-    const { log, remote, copy, onSent } = this.#context
+    const { remote, copy, onSent } = this.#context
     const { position, isAtTail, batch } = attempt
     const { device, producer: id, epoch } = this.#progress
     let ack: AppendAck
@@ -193,20 +177,31 @@ export class OutboxSender {
       if (!HeadwaterError.is(error)) throw error
       return this.#failed(error, attempt, isRepeated)
     }
-    const at = log.clock.now()
-    if (batch !== undefined) this.#provenAt = at
-    this.#tail = { seqNum: ack.tail.seqNum, at }
+    this.#isProven = batch !== undefined
+    this.#tail = ack.tail.seqNum
     this.#losses = 0
     this.#entriesMax *= 2
-    onSent?.()
     // Without a copy, they leave at once.
-    const copiedTo = copy === undefined ? NO_COPY : undefined
+    let copiedTo = copy === undefined ? NO_COPY : undefined
+    if (isRepeated && copy !== undefined) copiedTo = await this.#tailOfLater(copy, ack.end.seqNum)
     const confirmed = placesOf(entries, [entries[0]!.number, ack])
     await this.#append([noteRecord('stored', { confirmed, copiedTo })])
+    onSent?.()
+  }
+
+  /**
+   * Resolves to the tail of a copy that begins at a position or behind it, because the app has begun it again
+   * while an attempt was in doubt. Undefined if the copy has what is before the position, or gets it.
+   */
+  async #tailOfLater(copy: Stream, position: number): Promise<number | undefined> {
+    const tail = await tailOrZero(copy, this.#signal)
+    if (tail < position) return undefined
+    const query = { seqNum: position - 1, count: 1, clamp: true }
+    const { records } = await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
+    return records[0]?.seqNum === position - 1 ? undefined : tail
   }
 
   async #failed(error: HeadwaterError, attempt: Attempt, isRepeated: boolean): Promise<void> {
-    const { log, copy } = this.#context
     const { entries, position, isAtTail, batch } = attempt
     const { epoch } = this.#progress
     const isDefinite = !isRepeated && !error.mayHaveEffects
@@ -215,7 +210,7 @@ export class OutboxSender {
         // The server contradicts itself.
         if (!isAtTail || error.seqNum === position) throw error
         this.#losses++
-        this.#tail = undefined
+        this.#tail = error.seqNum
         if (await this.#isAbsent(attempt, { tail: error.seqNum })) await this.#note({ attempt: undefined })
         return
       case 'forgotten': {
@@ -223,14 +218,19 @@ export class OutboxSender {
         // The server contradicts itself: an epoch begins with batch 0.
         if (batch === 0 && producerEpoch <= epoch) throw error
         // A copy may be of an earlier stream, whose records the new one must not get.
-        const canSendAgain = isDefinite || (await this.#isAbsent(attempt, { isFinal: copy === undefined }))
-        if (canSendAgain) await this.#giveUp({ epoch: Math.max(epoch, producerEpoch) })
+        const isFinal = this.#context.copy === undefined
+        if (isDefinite || (await this.#isAbsent(attempt, { isFinal })))
+          await this.#note(nextEpoch({ ...this.#progress, epoch: Math.max(epoch, producerEpoch) }))
         return
       }
-      case 'refused':
+      case 'refused': {
         this.#entriesMax = 1
-        if (!isDefinite && !(await this.#isAbsent(attempt, { isFinal: true }))) return
-        return entries.length > 1 ? this.#giveUp() : this.#park(attempt, error)
+        const isAbsent = isDefinite || (await this.#isAbsent(attempt, { isFinal: true }))
+        const parked = entries.length === 1 ? error : undefined
+        // An earlier copy of the attempt may still be stored, before the next batch of the producer is.
+        if (isAbsent) await this.#giveUp(attempt, isDefinite ? undefined : position, parked)
+        return
+      }
       case 'unsupported':
         if (batch === undefined) throw error
         // A proxy may still deliver it to a server that supports producers, so the tail stays the same.
@@ -238,7 +238,7 @@ export class OutboxSender {
           await this.#note({ ...nextEpoch(this.#progress), attempt: { ...attempt, batch: undefined } })
         else if (this.#failures < REJECTIONS_MAX) throw error
         else await this.#isAbsent(attempt)
-        this.#plainSince = log.clock.now()
+        this.#isPlain = true
         return
       default:
         throw error
@@ -254,45 +254,43 @@ export class OutboxSender {
     attempt: Attempt,
     { tail: known, isFinal = false }: { readonly tail?: number | undefined; readonly isFinal?: boolean } = {},
   ): Promise<boolean> {
-    const { position, isAtTail } = attempt
+    const { log, remote } = this.#context
+    const { entries, position, isAtTail } = attempt
     try {
-      const tail = known ?? (await tailOrZero(this.#context.remote, this.#signal))
-      const isReadable = await this.#examine(attempt, tail)
+      const tail = known ?? (await tailOrZero(remote, this.#signal))
+      if (tail < position) await this.#replaceStream()
+      const records = entries.reduce((sum, number) => sum + log.state.entries.get(number)!.records.length, 0)
+      const end = isAtTail ? Math.min(tail, position + records) : tail
+      const first = await this.#findIn(position, end)
       if (this.#progress.attempt === undefined) return false
-      if (isReadable && (isFinal || (isAtTail && tail > position))) return true
+      if (first === position && (isFinal || (isAtTail && tail > position))) return true
     } catch (error) {
       // The server may refuse to show what it has stored.
       if (!HeadwaterError.is(error) || sendOutcome(error) !== 'refused') throw error
     }
-    await this.#park(attempt, outcomeUnknownError(), attempt.position)
+    await this.#giveUp(attempt, position, outcomeUnknownError())
     return false
   }
 
-  /** Confirms an attempt if it is found below the tail. Resolves to whether nothing was trimmed there. */
-  async #examine({ entries, position, isAtTail }: Attempt, tail: number): Promise<boolean> {
-    const { log, copy, isCopyLive } = this.#context
-    if (this.#progress.attempt === undefined) return true
-    if (tail < position) {
-      // The mirror notices that the stream is another one, unless it had copied nothing.
-      if (copy !== undefined && !isCopyLive?.()) throw mismatchedCopyError()
-      await log.replaceStream(this.#signal)
-      this.#token = undefined
-      throw new HeadwaterError('unavailable', 'the stream was deleted and created again')
-    }
-    const records = entries.reduce((sum, number) => sum + log.state.entries.get(number)!.records.length, 0)
-    const end = isAtTail ? Math.min(tail, position + records) : tail
-    if (copy !== undefined) await this.#untilCopied(copy, end)
-    return (await this.#findIn(position, end)) === position
+  /** Parks the attempt, because the stream is shorter than it was. Throws, so that the sender begins again. */
+  async #replaceStream(): Promise<never> {
+    await this.#context.log.replaceStream(this.#signal)
+    this.#token = undefined
+    throw new HeadwaterError('unavailable', 'the stream was deleted and created again')
   }
 
-  /** Confirms what is found in a part of the stream. Resolves to its first position that can be read. */
+  /**
+   * Confirms what is found in a part of the stream, or of its copy. Resolves to the first position that can
+   * be read there.
+   */
   async #findIn(from: number, to: number): Promise<number> {
     const { log, remote, copy } = this.#context
     if (from >= to) return from
+    if (copy !== undefined) await this.#untilCopied(copy, to)
     let first: number | undefined
     try {
       const query = { seqNum: from, count: to - from, clamp: true }
-      const read = remote.read(query, { as: 'bytes', signal: this.#signal })
+      const read = (copy ?? remote).read(query, { as: 'bytes', signal: this.#signal })
       for await (const { records } of read.batches()) {
         first ??= records[0]?.seqNum
         const inside = records.filter(({ seqNum }) => seqNum < to)
@@ -304,31 +302,24 @@ export class OutboxSender {
     return first ?? to
   }
 
-  /** Waits until a copy has everything below a sequence number, and belongs to the stream. */
+  /** Waits until a copy has everything below a sequence number. If its mirror ends, so does this sender. */
   async #untilCopied(copy: Stream, end: number): Promise<void> {
-    for (let before = -1; ; ) {
+    const options = { as: 'bytes', signal: this.#signal } as const
+    for (;;) {
       const seqNum = await tailOrZero(copy, this.#signal)
-      if (seqNum >= end) break
-      // The stream may be another one meanwhile, of which the copy has everything.
-      if (seqNum === before) throw mismatchedCopyError()
-      before = seqNum
-      const query = { seqNum, clamp: true, waitMs: COPY_WAIT_MS }
-      await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
+      if (seqNum >= end) return
+      await copy.readBatch({ seqNum, clamp: true, waitMs: Number.POSITIVE_INFINITY }, options)
     }
-    if (this.#context.isCopyLive?.() === false) throw mismatchedCopyError()
   }
 
-  /** Parks the entries of an attempt. If they may be stored, it is at `position` or beyond. */
-  async #park({ entries: numbers }: Attempt, error: HeadwaterError, position?: number): Promise<void> {
-    const { code, message } = error
-    await this.#giveUp({}, noteRecord('parked', { numbers, code, message, position }))
-  }
-
-  /** Ends an attempt that is not known to be stored. */
-  async #giveUp(changes: Partial<Progress> = {}, ...notes: readonly LogRecord[]): Promise<void> {
-    this.#provenAt = Number.NEGATIVE_INFINITY
-    const progress = nextEpoch({ ...this.#progress, ...changes })
-    await this.#append([...notes, noteRecord('progress', progress)])
+  /**
+   * Ends an attempt that is not known to be stored. If it may be, it is at `position` or beyond. Its entries
+   * are parked if there is an error, and wait otherwise.
+   */
+  async #giveUp({ entries: numbers }: Attempt, position?: number, parked?: HeadwaterError): Promise<void> {
+    const reason = parked && { code: parked.code, message: parked.message }
+    const ended = noteRecord('ended', { numbers, position, parked: reason })
+    await this.#append([ended, noteRecord('progress', nextEpoch(this.#progress))])
   }
 
   async #note(changes: Partial<Progress>): Promise<void> {
@@ -347,13 +338,4 @@ export class OutboxSender {
     // The next batch need not wait for it. If it fails, the next trim removes the same records.
     this.#append([trimRecord(trimPoint)]).catch(() => {})
   }
-
-  #isRecent(at: number, ms: number): boolean {
-    return Math.abs(this.#context.log.clock.now() - at) < ms
-  }
-}
-
-/** Returns the error of a sender that waits until the mirror has compared the copy, or replaced it. */
-function mismatchedCopyError(): HeadwaterError {
-  return new HeadwaterError('unavailable', 'the local copy does not match the stream of the server yet')
 }

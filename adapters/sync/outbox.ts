@@ -3,7 +3,6 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
 import {
   assertMembers,
   assertSignal,
@@ -20,17 +19,11 @@ import {
   type OutboxStatus,
   outboxInput,
 } from '../../src/sync/outbox.ts'
-import {
-  type Confirmation,
-  type Confirmed,
-  entryRecords,
-  isWaiting,
-  noteRecord,
-} from '../../src/sync/outbox-log.ts'
+import { type Confirmation, entryRecords, isWaiting } from '../../src/sync/outbox-log.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { OutboxSender } from './outbox-sender.ts'
-import { browserWakeUps, type WakeUps } from './page-events.ts'
+import { browserWakeUps, type WakeUps } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
@@ -68,10 +61,6 @@ export interface OutboxOptions {
   readonly random?: (() => number) | undefined
   /** @internal A copy of the remote stream, in which records appear before they leave the outbox. */
   readonly copy?: Stream | undefined
-  /** @internal Returns whether the copy has everything that the server has. */
-  readonly isCopyLive?: (() => boolean) | undefined
-  /** @internal Called after each append that the server acknowledged. */
-  readonly onSent?: (() => void) | undefined
   /** @internal Elects the outbox that sends. By default among the tabs of a browser. */
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
@@ -85,8 +74,6 @@ export const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
   signal: assertSignal,
   random: 'function',
   copy: unchecked,
-  isCopyLive: 'function',
-  onSent: 'function',
   coordinator: 'function',
   wakeUps: 'function',
 }
@@ -106,16 +93,7 @@ function assertLeast(field: string, value: number | undefined, least: number): v
 type Outcome = Confirmation | HeadwaterError
 
 /** @internal What a mirror needs of the outbox that it lets send. */
-export type MirrorOutbox = Pick<Outbox, 'run' | 'beginCopying' | 'log'>
-
-/**
- * Notes which entries are among records that a mirror copies next. The copy has everything below `copiedTo`.
- */
-export type NoteReceived = (
-  records: readonly SequencedRecord[],
-  copiedTo: number,
-  isCaughtUp: boolean,
-) => Promise<void>
+export type MirrorOutbox = Pick<Outbox, 'run' | 'log'>
 
 /** An append that is durable on this device. */
 export interface OutboxAppend {
@@ -332,48 +310,15 @@ export class Outbox {
   }
 
   /**
-   * @internal Called before a mirror connects. Resolves to a function that notes which entries the mirror has
-   * received: before it copies them, so that a view of the copy never shows them as pending too.
+   * @internal Sends until the signal aborts, or until only the app can continue. Calls `onSent` after each
+   * batch.
    */
-  async beginCopying(signal: AbortSignal): Promise<NoteReceived> {
-    const { log } = this
-    if (log.end !== undefined) return async () => {}
-    await log.eventually(() => this.device !== undefined, signal)
-    const since = log.state.replacedAt
-    // Those that the server has stored, and that no copy is known to have.
-    const acknowledgedEntries = () =>
-      [...log.state.entries.values()].filter(({ confirmation, isFound }) => confirmation && !isFound)
-    const acknowledged = new Set(acknowledgedEntries().map(({ number }) => number))
-    return async (records, copiedTo, isCaughtUp) => {
-      await log.found(records, copiedTo, signal, since)
-      const passed: Confirmed[number][] = []
-      for (const { number, records, confirmation } of acknowledgedEntries()) {
-        const { end, start } = confirmation!
-        // The copy begins behind what was acknowledged before, or that is gone with an earlier stream.
-        const isPassed = acknowledged.has(number)
-          ? isCaughtUp
-          : end.seqNum <= copiedTo && !(await this.#hasCopied(end.seqNum - 1))
-        const first = { ...start, seqNum: copiedTo - records.length }
-        if (isPassed) passed.push([number, { start: first, end: { ...end, seqNum: copiedTo } }])
-      }
-      if (passed.length > 0)
-        await log.append([noteRecord('stored', { confirmed: passed, copiedTo })], { signal })
-    }
-  }
-
-  async #hasCopied(seqNum: number): Promise<boolean> {
-    const read = this.#options.copy!.read({ seqNum, count: 1, clamp: true }, { as: 'bytes' })
-    const [record] = await read.toArray()
-    return record?.seqNum === seqNum
-  }
-
-  /** @internal Sends until the signal aborts, or until only the app can continue. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', copy, isCopyLive, onSent } = this.#options
+  async run(signal: AbortSignal, onSent?: () => void): Promise<void> {
+    const { afterRefusal = 'stop', copy } = this.#options
     const { random = Math.random, wakeUps = browserWakeUps } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
-    const streams = { log: this.log, remote: this.#remote, copy, isCopyLive }
+    const streams = { log: this.log, remote: this.#remote, copy }
     const onState = (state: OutboxStatus) => sending.signal.aborted || this.#state.set(state)
     const context = { ...streams, random, wakeUps, afterRefusal, onSent, onState }
     const running = new OutboxSender(context, sending.signal).run()
@@ -381,7 +326,8 @@ export class Outbox {
     await running
     this.#running.delete(running)
     ignore()
-    if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
+    if (this.#running.size === 0 && !this.#closing.signal.aborted && sending.signal.aborted)
+      this.#state.set({ kind: 'idle' })
   }
 
   /** Ends the outbox. Pending records stay on this device. Neither stream is closed. */

@@ -22,8 +22,7 @@ import type { SyncedStreamOptions } from './synced.ts'
  * const files = rooms.stream('files', { as: 'bytes' })
  * ```
  */
-export interface SyncedBasinOptions
-  extends Omit<SyncedStreamOptions, 'as' | 'copy' | 'isCopyLive' | 'onSent'> {
+export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'copy'> {
   /** The basin of a client. */
   readonly remote: Basin
   /** The basin of an engine on this device. */

@@ -18,7 +18,7 @@ import { decodeState, encodeState, type MirrorState } from '../../src/sync/mirro
 import { BasinEntry } from './basin-entry.ts'
 import { BasinLister } from './basin-lister.ts'
 import { coordinate, type Membership } from './coordinator.ts'
-import { browserWakeUps } from './page-events.ts'
+import { browserWakeUps } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import { syncedParts } from './synced.ts'
 import {
@@ -378,7 +378,11 @@ export class SyncedBasin {
     const { remote, local, createStreams: create = true } = this.#options
     const { from, recordsMax, bytesMax, afterRefusal, random, coordinator, wakeUps } = this.#options
     const limits = { from, recordsMax, bytesMax, afterRefusal, random, coordinator, wakeUps }
-    const parts = syncedParts(remote.stream(name), local.stream(name), { ...limits, create, stands: false })
+    const parts = syncedParts(remote.stream(name), local.stream(name), {
+      ...limits,
+      create,
+      mayConnect: false,
+    })
     const now = () => {
       this.#lastUse = Math.max(this.#lastUse + 1, this.#clock.now())
       return this.#lastUse

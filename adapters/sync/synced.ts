@@ -5,7 +5,7 @@ import { type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/basin.ts'
 import { assertStart, type MirrorStart } from '../../src/sync/mirror.ts'
-import { type Mirror, type MirrorOptions, mirror } from './mirror.ts'
+import { type MirrorOptions, mirror } from './mirror.ts'
 import { assertOutboxOptions, OUTBOX_OPTIONS, Outbox, type OutboxOptions } from './outbox.ts'
 import { assertEnds } from './synced-ends.ts'
 import { type SyncedParts, SyncedStream } from './synced-stream.ts'
@@ -57,43 +57,22 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   return synced
 }
 
-/** @internal Starts a mirror, and an outbox that sends while the mirror copies. */
+/** @internal Starts a mirror, and an outbox that sends while the mirror is live. */
 export function syncedParts(
   remote: Stream,
   local: Stream,
-  {
-    from,
-    create,
-    stands,
-    random,
-    coordinator,
-    wakeUps,
-    ...limits
-  }: Omit<SyncedStreamOptions, 'as' | 'signal'> & Pick<MirrorOptions, 'create' | 'stands'>,
+  options: Omit<SyncedStreamOptions, 'as' | 'signal'> & Pick<MirrorOptions, 'create' | 'mayConnect'>,
 ): SyncedParts {
+  const { from, create, mayConnect, random, coordinator, wakeUps, ...limits } = options
   assertValid(outboxNameProblem(local.name), 'local')
   const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
     ...limits,
     random,
     wakeUps,
     copy: local,
-    isCopyLive: () => copy.state.kind === 'live',
-    // The first append can create the stream that the mirror waits for. If the server said how long to wait,
-    // the mirror does.
-    onSent: () => {
-      const { state } = copy
-      if (state.kind === 'offline' && !state.error.retryAfterMs) copy.retry()
-    },
   })
-  const copy: Mirror = mirror(remote, local, {
-    from,
-    create,
-    stands,
-    random,
-    coordinator,
-    wakeUps,
-    outbox,
-  })
+  const copying = { from, create, mayConnect, random, coordinator, wakeUps, outbox }
+  const copy = mirror(remote, local, copying)
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= Promise.all([outbox.close(), copy.close()]).then(() => {})

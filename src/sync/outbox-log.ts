@@ -40,9 +40,7 @@ export interface OutboxEntry {
   readonly meteredBytes: number
   /** The reason why the batch was parked; undefined while it waits. */
   readonly error?: HeadwaterError | undefined
-  /**
-   * An attempt that was given up may have stored it at this position or beyond. Undefined if there is none.
-   */
+  /** An attempt that has ended may have stored it at this position or beyond. Undefined if there is none. */
   readonly position?: number | undefined
   /** Where the server has stored it, once that is known. */
   readonly confirmation?: Confirmation | undefined
@@ -142,8 +140,8 @@ export class OutboxState {
         case 'stored':
           this.#stored(noteOf(kind, record), listener)
           break
-        case 'parked':
-          this.#parked(noteOf(kind, record))
+        case 'ended':
+          this.#ended(noteOf(kind, record))
           break
         case 'retry':
         case 'discard':
@@ -197,11 +195,12 @@ export class OutboxState {
     this.copiedTo = Number.MAX_SAFE_INTEGER
   }
 
-  #parked({ numbers, code, message, position }: Notes['parked']): void {
-    const error = new HeadwaterError(code, message)
+  #ended({ numbers, position, parked }: Notes['ended']): void {
+    const error = parked && new HeadwaterError(parked.code, parked.message)
     // It may have been found meanwhile.
     for (const entry of this.#entriesOf(numbers))
-      if (entry.confirmation === undefined) this.#update(entry, { ...entry, position, error })
+      if (entry.confirmation === undefined)
+        this.#update(entry, { ...entry, position: entry.position ?? position, error })
   }
 
   #decided(kind: 'retry' | 'discard', number: number, listener: OutboxListener | undefined): void {
@@ -262,12 +261,14 @@ interface Notes {
   readonly progress: Progress
   /** Entries are on the server. If a copy has them, or gets them next: it has everything below `copiedTo`. */
   readonly stored: { readonly confirmed: Confirmed; readonly copiedTo?: number | undefined }
-  /** Entries are not sent. If they may be stored: at `position` or beyond. */
-  readonly parked: {
+  /**
+   * An attempt with these entries has ended. If it may be stored: at `position` or beyond. The entries are
+   * parked for a reason, or wait.
+   */
+  readonly ended: {
     readonly numbers: readonly number[]
-    readonly code: ErrorCode
-    readonly message: string
     readonly position?: number | undefined
+    readonly parked?: { readonly code: ErrorCode; readonly message: string } | undefined
   }
   /** The app sends a parked entry again. */
   readonly retry: { readonly number: number }

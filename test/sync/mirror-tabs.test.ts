@@ -36,7 +36,6 @@ function pausable() {
       membership = join()
     }
     return {
-      stand: (isStanding) => membership.stand(isStanding),
       post: (message) => membership.post(message),
       leave: () => membership.leave(),
     }

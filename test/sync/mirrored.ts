@@ -4,7 +4,7 @@ import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type Mirror, type MirrorOptions, mirror } from '../../adapters/sync/mirror.ts'
-import type { WakeUps } from '../../adapters/sync/page-events.ts'
+import type { WakeUps } from '../../adapters/sync/pause.ts'
 import { type SyncedStreamOptions, syncedStream } from '../../adapters/sync/synced.ts'
 import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
 import { faultyHandler, type VirtualClock } from '../../adapters/testing/index.ts'

@@ -3,7 +3,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { openDevice, openServer, until } from './mirrored.ts'
-import { type AppendCall, conditionsOf, delayNext, isPost, isRead, openSent, startOn } from './outboxes.ts'
+import { type AppendCall, conditionsOf, delayNext, isPost, openSent, startOn } from './outboxes.ts'
 
 type Kind = 'outbox' | 'synced stream'
 
@@ -376,11 +376,16 @@ describe('an outbox of a server without producers', () => {
     expect(conditions.map(({ matchSeqNum }) => matchSeqNum)).toEqual([0, 0, 1])
     expect(conditions.map(({ producer }) => producer !== undefined)).toEqual([true, false, false])
     server.settings.ignoresProducers = false
-    await server.clock.advance('20m')
-    for (const body of ['2', '3']) {
+    // It looks again after a failure, such as that of a server that is replaced.
+    server.network.refuse()
+    await box.append('2')
+    await server.clock.advance('1m')
+    server.network.heal()
+    for (const body of ['3', '4']) {
+      await server.clock.advance('1m')
       await box.append(body)
-      await server.clock.settle()
     }
+    await server.clock.settle()
     expect(conditions.at(-1)).toMatchObject({ matchSeqNum: undefined, producer: { seq: 1 } })
   })
 
@@ -418,6 +423,37 @@ describe('a refused batch', () => {
     expect(box.failed).toMatchObject(failed)
     expect(box.isFlushed).toBe(true)
   })
+
+  it.each([
+    ['one', ['1']],
+    ['several', ['1', '2']],
+  ])('of %s is not stored twice if an earlier copy of it arrives after it was parked', async (_, bodies) => {
+    const { box, hw, remote, clock, network, server } = await openSent()
+    network.refuse()
+    await box.append('first')
+    await clock.settle()
+    for (const body of bodies) await box.append(body)
+    await clock.advance('1m')
+    network.heal()
+    await clock.settle()
+    // The batch behind the first one.
+    const deliver = delayNext(server, 1)
+    network.respond(403, {
+      code: 'permission_denied',
+      when: (request) => isPost(request) && deliver.isLate(),
+    })
+    await clock.advance('5m')
+    expect(box.failed).toMatchObject([{ error: { code: 'permission_denied' } }])
+    network.heal()
+    expect(await deliver()).toBe(200)
+    await box.close()
+    const next = startOn({ hw, remote })
+    await next.loaded
+    await next.retry(next.failed[0]!.number)
+    await clock.advance('2m')
+    expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['0', 'first', ...bodies])
+    expect(next.isFlushed).toBe(true)
+  })
 })
 
 describe('a synced stream whose stream is deleted and created again', () => {
@@ -442,22 +478,34 @@ describe('a synced stream whose stream is deleted and created again', () => {
     expect(await server.stream.read().toArray()).toHaveLength(length)
     expect(synced!.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
   })
-  it('parks what is in doubt if nothing was copied before, and the new one is shorter', async () => {
+
+  it.each<[string, string[], isCreated: boolean]>([
+    ['created again, and empty', [], true],
+    ['created again, and not empty', ['new'], true],
+    ['missing', [], false],
+  ])('parks what is in doubt if it was empty, and is %s', async (_, bodies, isCreated) => {
     const server = await openServer()
-    const { clock, network, stream, settings } = server
-    settings.ignoresProducers = true
-    await stream.append(['other', 'other', 'other'])
-    const { startSynced } = await openDevice(server)
-    network.drop({ when: isRead })
-    network.drop({ when: isPost })
+    const { clock, network, stream } = server
+    await stream.readBatch({}, { create: true })
+    // The client does not repeat the request: one that arrives late finds the tail that it requires.
+    const { startSynced } = await openDevice(server, memory(), { retries: 0 })
     const synced = startSynced()
+    await until(synced.mirror, 'live', clock)
+    delayNext(server)
     await synced.append('1')
-    await clock.advance('5s')
+    await clock.settle()
+    network.refuse()
+    await clock.advance('1s')
     await stream.delete()
-    await stream.append('new')
+    if (isCreated) await stream.readBatch({}, { create: true })
+    if (bodies.length > 0) await stream.append(bodies)
     network.heal()
+    const later = await synced.append('2')
     await clock.advance('5m')
     expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
-    expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['new'])
+    await synced.outbox.discard(synced.outbox.failed[0]!.number)
+    await clock.advance('1m')
+    await later.confirmed()
+    expect((await stream.read().toArray()).map(({ body }) => body)).toEqual([...bodies, '2'])
   })
 })

@@ -63,6 +63,9 @@ test.each([undefined, 0])(
 test('what was found is not parked', () => {
   const state = attempted(0)
   include(state, noteRecord('stored', { confirmed: [[1, placeOf(10, 11)]], copiedTo: 0 }))
-  include(state, noteRecord('parked', { numbers: [1, 2, 4], code: 'outcome_unknown', message: '' }))
+  include(
+    state,
+    noteRecord('ended', { numbers: [1, 2, 4], parked: { code: 'outcome_unknown', message: '' } }),
+  )
   expect([...state.entries.values()].flatMap(({ error }) => error ?? [])).toEqual([])
 })

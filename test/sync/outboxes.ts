@@ -75,16 +75,57 @@ export function watch<Seen = string>(
   return seen
 }
 
-/** Drops the next append for the client, and returns a function that delivers it. */
-export function delayNext({ network, handle }: Server) {
+/**
+ * Returns functions that keep what arrives from the reads that are open, until they end, and that let new
+ * reads deliver again.
+ */
+export function holdableReads(remote: Stream) {
+  const openCursor = remote.openCursor.bind(remote)
+  let isHeld = false
+  remote.openCursor = async (...args) => {
+    const cursor = await openCursor(...args)
+    if (cursor === undefined) return undefined
+    let end = () => {}
+    const closed = new Promise<undefined>((resolve) => {
+      end = () => resolve(undefined)
+    })
+    return {
+      get streamId() {
+        return cursor.streamId
+      },
+      next: async () => {
+        const event = await cursor.next()
+        return isHeld ? closed : event
+      },
+      close: () => {
+        cursor.close()
+        end()
+      },
+    }
+  }
+  return {
+    hold: () => {
+      isHeld = true
+    },
+    release: () => {
+      isHeld = false
+    },
+  }
+}
+
+/**
+ * Drops the next append for the client, or one after it, and returns a function that delivers it.
+ */
+export function delayNext({ network, handle }: Server, after = 0) {
   let late: Request | undefined
+  let seen = 0
   network.drop({
-    nth: 1,
     when: (request) => {
-      if (!isPost(request) || late !== undefined) return false
+      if (!isPost(request) || late !== undefined || seen++ < after) return false
       late = request.clone()
       return true
     },
   })
-  return async () => (await handle(late!.clone())).status
+  const deliver = async () => (await handle(late!.clone())).status
+  return Object.assign(deliver, { isLate: () => late !== undefined })
 }

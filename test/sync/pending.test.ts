@@ -83,7 +83,7 @@ test('a record that has left the outbox and was trimmed leaves a view that is pa
 test('a discarded record leaves every view', () => {
   const log = new ViewedLog()
   const [first, second] = [log.append(), log.append()]
-  log.note(noteRecord('parked', { numbers: [first], code: 'invalid', message: 'refused' }))
+  log.note(noteRecord('ended', { numbers: [first], parked: { code: 'invalid', message: 'refused' } }))
   expect(log.pending(0)).toEqual([first, second])
   log.note(noteRecord('discard', { number: first }))
   expect(log.pending(0)).toEqual([second])

@@ -396,8 +396,8 @@ describe('a stream that was deleted on the server', () => {
 function killable() {
   const leaves: (() => void)[] = []
   let isKilled = false
-  const coordinator: Coordinator = (name, candidate, stands) => {
-    const membership = coordinateInThread(name, candidate, stands)
+  const coordinator: Coordinator = (name, candidate) => {
+    const membership = coordinateInThread(name, candidate)
     leaves.push(membership.leave)
     return { ...membership, post: (message) => isKilled || membership.post(message) }
   }
@@ -437,9 +437,9 @@ test('a tab that was frozen names its streams when it continues', async () => {
   for (const name of 'ab') await server.basin.stream(`rooms/${name}`).append(name)
   const other = await openTab(server, tab.storage)
   let isFrozen = false
-  const coordinator: Coordinator = (name, { onElected, onMessage }, stands) => {
+  const coordinator: Coordinator = (name, { onElected, onMessage }) => {
     const receive = (message: unknown) => isFrozen || onMessage(message)
-    const membership = coordinateInThread(name, { onElected, onMessage: receive }, stands)
+    const membership = coordinateInThread(name, { onElected, onMessage: receive })
     return { ...membership, post: (message) => isFrozen || membership.post(message) }
   }
   const mine = await tab.start({ connectionsMax: 1 })

@@ -4,7 +4,7 @@ import { syncedStream } from '../../adapters/sync/synced.ts'
 import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { contentOf, openBoth, openDevice, openServer, until } from './mirrored.ts'
-import { isRead } from './outboxes.ts'
+import { holdableReads, isPost, isRead } from './outboxes.ts'
 
 test.each([
   ['shorter', ['x']],
@@ -32,7 +32,7 @@ test.each([
   expect((await synced.read().toArray()).map(({ body }) => body)).toEqual([...bodies, 'mine'])
 })
 
-test('a copy waits as long as the server asks while records are sent', async () => {
+test('nothing is sent before the copy is live again, for which it waits as long as the server asks', async () => {
   const { origin, server, network, clock, startSynced } = await openBoth()
   await origin.append('a')
   const synced = startSynced()
@@ -43,8 +43,8 @@ test('a copy waits as long as the server asks while records are sent', async () 
   const { state } = synced
   expect(state).toMatchObject({ kind: 'offline', error: { retryAfterMs: 60_000 } })
   await synced.append('mine')
-  await clock.settle()
-  expect((await server.stream.checkTail()).seqNum).toBe(2)
+  await clock.advance('50s')
+  expect((await server.stream.checkTail()).seqNum).toBe(1)
   expect(synced.state).toBe(state)
   network.heal()
   await clock.advance('2m')
@@ -94,10 +94,12 @@ async function shownBy(synced: SyncedStream): Promise<string[]> {
 }
 
 test('what a deleted stream has acknowledged before it was copied is not pending in a shorter one', async () => {
-  const { origin, network, clock, startSynced } = await openBoth()
+  const { origin, remote, clock, startSynced } = await openBoth()
   await origin.readBatch({}, { create: true })
-  network.refuse({ when: isRead })
+  const reads = holdableReads(remote)
   const first = startSynced()
+  await until(first.mirror, 'live', clock)
+  reads.hold()
   const appended = await Promise.all(['a', 'b', 'c'].map((body) => first.append(body)))
   await clock.advance('1m')
   for (const { confirmed } of appended) await confirmed()
@@ -105,7 +107,7 @@ test('what a deleted stream has acknowledged before it was copied is not pending
   await first.close()
   await origin.delete()
   await origin.append('new')
-  network.heal()
+  reads.release()
   const next = startSynced()
   await until(next.mirror, 'live', clock)
   await clock.advance('1m')
@@ -114,19 +116,19 @@ test('what a deleted stream has acknowledged before it was copied is not pending
 })
 
 test('what is acknowledged late is not pending in a copy that begins behind it', async () => {
-  const { origin, server, network, clock, startSynced } = await openBoth()
+  const { origin, remote, network, clock, startSynced } = await openBoth()
   await origin.append('a')
+  const reads = holdableReads(remote)
   const synced = startSynced()
   await until(synced.mirror, 'live', clock)
   await synced.append('b')
   await clock.settle()
-  network.refuse({ when: isRead })
-  await server.restart()
-  await until(synced.mirror, 'offline', clock)
-  network.loseResponse({ nth: 1, when: ({ method }) => method === 'POST' })
+  reads.hold()
+  network.loseResponse({ when: isPost })
   const { confirmed } = await synced.append('c')
   await clock.settle()
   network.heal()
+  reads.release()
   await synced.mirror.restart({ from: { tailOffset: 0 } })
   await clock.advance('1m')
   expect(await confirmed()).toMatchObject({ start: { seqNum: 2 } })
