@@ -10,6 +10,13 @@ it('every framework with a recipe is checked, and every app that is checked has 
   expect([...new Set(shown.map(([app]) => app))].sort()).toEqual(Object.keys(APPS).sort())
 })
 
+it('docs/ai-chat.md lists the versions with which it is checked', () => {
+  const [, , manifest] = shown.find(([app, path]) => app === 'next-chat' && path === 'package.json')!
+  const { headwater: _, ...dependencies } = JSON.parse(manifest!).dependencies
+  const listed = Object.entries(dependencies).map(([name, version]) => `${name}@${version}`)
+  expect(listed.sort()).toEqual([...APPS['next-chat']!.packages!].sort())
+})
+
 it.each(scripts)('%s/%s is a module', async (_app, _path, code) => {
   await expect(transform(code, { loader: 'jsx', format: 'esm' })).resolves.toMatchObject({ warnings: [] })
 })

@@ -1,3 +1,9 @@
 export declare const APPS: Readonly<
-  Record<string, { readonly edits?: readonly (readonly [from: string | RegExp, to: string])[] }>
+  Record<
+    string,
+    {
+      readonly packages?: readonly string[]
+      readonly edits?: readonly (readonly [from: string | RegExp, to: string])[]
+    }
+  >
 >

@@ -68,6 +68,21 @@ export const CHAT_CHECKS = {
       await asking.ask('really?')
       await until('the second answer', async () => (await before.messages()).length === 4, SHOWN_MS_MAX)
       assert.deepEqual((await before.messages()).slice(0, 3), ['why?', ANSWER, 'really?'])
+
+      // An answer is stopped by a page that was reloaded, for all.
+      for (const viewer of [asking, before]) await viewer.untilReady()
+      await allow(0)
+      await asking.ask('stop?')
+      const stopped = (shown) => shown.length === 6 && shown[5] !== '' && ANSWER.startsWith(shown[5])
+      await until('the third answer', async () => stopped(await asking.messages()), SHOWN_MS_MAX)
+      await asking.page.reload()
+      await until('the third answer', async () => stopped(await asking.messages()), SHOWN_MS_MAX)
+      await asking.page.getByRole('button', { name: 'Stop' }).click()
+      for (const viewer of [asking, before]) await viewer.untilReady()
+      await until('the message', async () => (await read(`chats/${name}`)).length === 6, SHOWN_MS_MAX)
+      const [{ text }] = (await read(`chats/${name}`))[5].parts
+      for (const viewer of [asking, before]) assert.equal((await viewer.messages())[5], text)
+      assert.ok(text.length > 0 && text.length < ANSWER.length)
     } catch (error) {
       const output = server === app ? app.output : `${app.output}\nRestarted:\n${server.output}`
       throw Object.assign(error, { output })
@@ -108,8 +123,9 @@ async function openChat(browser, url) {
     answer,
     untilMoreThan: (length) =>
       until(`more than ${length} characters`, async () => (await answer()).length > length, SHOWN_MS_MAX),
+    untilReady: () => page.getByRole('status').filter({ hasText: 'Ready' }).waitFor(),
     async ask(question) {
-      await page.getByRole('status').filter({ hasText: 'Ready' }).waitFor()
+      await this.untilReady()
       await page.getByLabel('Question').fill(question)
       await page.getByRole('button', { name: 'Ask' }).click()
     },
