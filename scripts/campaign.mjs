@@ -11,6 +11,7 @@ import { assertInstalled, inProject, run } from './project.mjs'
  * fast-check.
  */
 const CAMPAIGNS = {
+  bucket: { numbers: { rounds: 40, outage: 60, seed: 1 }, files: ['bucket/bucket'] },
   crash: { numbers: { workloads: 8, workload: undefined, seed: 1 }, files: ['crash/crash'] },
   devices: {
     numbers: { seed: undefined, seeds: undefined, steps: 60 },

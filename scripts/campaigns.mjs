@@ -25,6 +25,7 @@ const PARTS = {
   devices: script('devices', '--seeds', '3000', '--seed', seed),
   fuzz: script('fuzz', '--inputs', '20000', '--seed', seed),
   crash: script('crash', '--workloads', '8', '--seed', seed),
+  bucket: script('bucket', '--rounds', '40', '--seed', seed),
   kill: script('kill', '--rounds', '200', '--seed', seed),
   linearizability: script('linearizability', '--histories', '100', '--seed', seed),
   frameworks: script('check:frameworks'),

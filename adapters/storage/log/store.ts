@@ -29,8 +29,6 @@ export interface LogStorageOptions {
   readonly rollBytes?: number | undefined
   /** What a group counts for in addition, where an opening reads each by a request. 0 by default. */
   readonly groupBytes?: number | undefined
-  /** The number that new segments have at least. 1 by default. */
-  readonly firstSegment?: number | undefined
   /** The shortest time from one group to the next, in milliseconds. 0 by default. */
   readonly flushMs?: number | undefined
   /** The space that is reserved for a full disk, in bytes. 0 by default: the medium is never full. */
@@ -86,14 +84,12 @@ export class LogStore implements Housekeeping {
     options: LogStorageOptions,
     onError: (error: unknown) => void,
   ): Promise<LogStore> {
-    const { durability, firstSegment = 1, reserveBytes = 0 } = options
+    const { durability, reserveBytes = 0 } = options
     try {
       const files = await medium.list()
       const isReserved = files.some(({ name, bytes }) => name === RESERVE_NAME && bytes >= reserveBytes)
       const space = new Space(medium, reserveBytes, isReserved)
       const recovered = await recover(medium, files, space, durability)
-      const { state } = recovered
-      state.nextSegment = Math.max(state.nextSegment, firstSegment)
       const store = new LogStore(medium, space, recovered, options, onError)
       // A roll that a crash or a close has cut off would delay each opening until something is written.
       await store.afterGroup()

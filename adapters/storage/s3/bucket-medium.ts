@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -6,24 +5,22 @@ import { type Medium, type MediumFile, MissingFile, type NewFile } from '../medi
 import {
   CHAIN,
   decodePieceHeader,
+  digitsOf,
   encodePiece,
+  newPieceHeader,
   PIECE_HEADER_BYTES,
-  type PieceHeader,
   pieceIndex,
   pieceKey,
 } from './piece.ts'
 import type { RangeCache } from './range-cache.ts'
-import type { S3Bucket } from './s3-bucket.ts'
+import { backoff, CALL_MS_MAX, type S3Bucket } from './s3-bucket.ts'
 
 /** How long an opening tries to add its piece before another writer adds one, in milliseconds. */
 const FENCE_MS_MAX = 60_000
-/** How long a piece of unknown outcome is looked for and stored again, in milliseconds. */
-const APPEND_MS_MAX = 60_000
-const BACKOFF_MS = { first: 50, max: 5_000 }
 /** How many pieces are read at once. */
 const PARALLEL_READS = 16
-/** The numbers of segments that an opening may use, so that they differ from those of other openings. */
-const SEGMENTS_OF_EPOCH = 100_000
+/** The keys of checkpoints are shorter. */
+const KEY_BYTES_MAX = 64
 
 /** A piece of a journal. */
 interface Piece {
@@ -31,6 +28,14 @@ interface Piece {
   /** Where its data begin in the journal. */
   readonly position: number
   readonly bytes: number
+}
+
+/** A segment or a confirmed checkpoint. */
+interface StoredFile {
+  readonly key: string
+  readonly bytes: number
+  /** The number of the piece that confirms a checkpoint. */
+  readonly confirmedBy?: number | undefined
 }
 
 /**
@@ -42,90 +47,53 @@ interface Piece {
 export class BucketMedium implements Medium {
   readonly #bucket: S3Bucket
   readonly #cache: RangeCache
+  /** The number of the piece by which this opening has fenced earlier writers: no other one has it. */
   readonly #epoch: number
-  /** The pieces with data of each journal, in their order. */
-  readonly #journals: Map<number, Piece[]>
-  /** The lengths of segments and confirmed checkpoints. */
-  readonly #files = new Map<string, number>()
+  /** The pieces of each journal, in their order. */
+  readonly #journals = new Map<number, Piece[]>()
+  readonly #files = new Map<string, StoredFile>()
   /** A roll adds pieces between those of the groups. */
   readonly #adding = new SerialQueue()
   #nextIndex: number
+  /** How many whole files were begun. */
+  #begun = 0
   /** Why nothing more can be written. */
   #failure: StorageFailure | undefined
 
-  private constructor(
-    bucket: S3Bucket,
-    cache: RangeCache,
-    epoch: number,
-    nextIndex: number,
-    journals: Map<number, Piece[]>,
-  ) {
+  private constructor(bucket: S3Bucket, cache: RangeCache, epoch: number) {
     this.#bucket = bucket
     this.#cache = cache
     this.#epoch = epoch
-    this.#nextIndex = nextIndex
-    this.#journals = journals
+    this.#nextIndex = epoch + 1
   }
 
   /** Fences earlier writers, then reads what is there. */
   static async open(bucket: S3Bucket, cache: RangeCache): Promise<BucketMedium> {
-    const startedAt = performance.now()
-    let last = await lastIndex(bucket)
-    for (;;) {
-      const before = last === 0 ? 0 : (await headerOf(bucket, last))?.epoch
-      const fence = { epoch: (before ?? 0) + 1, journal: 0, checkpoint: 0, nonce: newNonce() }
-      // One that was removed meanwhile is far behind the end of the chain.
-      if (before === undefined) last = await lastIndex(bucket)
-      else if (await created(bucket, last + 1, fence, new Uint8Array())) {
-        const end = await lastIndex(bucket)
-        if (end === last + 1) {
-          const { journals, checkpoints } = await readChain(bucket)
-          const medium = new BucketMedium(bucket, cache, fence.epoch, end + 1, journals)
-          await medium.#readFiles(checkpoints)
-          return medium
-        }
-        // Behind the end of the chain, where a removed piece has left its number free, or another opening
-        // followed. Removing the piece would free its number for a writer that the other opening has fenced.
-        last = end
-      }
-      // A writer that adds pieces meanwhile is followed, piece by piece.
-      else last++
-      if (performance.now() - startedAt > FENCE_MS_MAX) {
-        throw new StorageFailure('blocked', 'another process writes to the bucket', { nothingWritten: true })
-      }
-    }
-  }
-
-  /** The numbers of new segments begin here. */
-  get firstSegment(): number {
-    return this.#epoch * SEGMENTS_OF_EPOCH
+    const medium = new BucketMedium(bucket, cache, await addFence(bucket))
+    await medium.#load()
+    return medium
   }
 
   async list(): Promise<readonly MediumFile[]> {
     const journals = [...this.#journals].map(([number, pieces]) => {
-      const { position, bytes } = pieces.at(-1)!
-      return { name: nameOf('journal', number), bytes: position + bytes }
+      return { name: nameOf('journal', number), bytes: endOf(pieces.at(-1)!) }
     })
-    return [...journals, ...[...this.#files].map(([name, bytes]) => ({ name, bytes }))]
+    return [...journals, ...[...this.#files].map(([name, { bytes }]) => ({ name, bytes }))]
   }
 
   async read(name: string, position: number, length: number): Promise<Buffer> {
     const { kind, number } = parsed(name)
     if (kind === 'journal') return this.#readJournal(name, this.#journals.get(number), position, length)
-    const bytes = this.#files.get(name)
-    if (bytes === undefined) throw new MissingFile(name)
-    return this.#cache.read(name, bytes, position, length, async (start, count) => {
-      const found = await this.#bucket.get(name, start, count)
-      if (found === undefined) throw new MissingFile(name)
-      return found
-    })
+    const file = this.#files.get(name)
+    if (file === undefined) throw new MissingFile(name)
+    return this.#readObject(name, file, 0, position, length)
   }
 
-  async append(name: string, position: number, piece: Uint8Array): Promise<void> {
+  async append(name: string, position: number, data: Uint8Array): Promise<void> {
     const { number: journal } = parsed(name)
     const pieces = this.#journals.get(journal) ?? []
-    const index = await this.#add({ journal, checkpoint: 0 }, piece)
-    pieces.push({ index, position, bytes: piece.length })
+    const index = await this.#add(journal, data)
+    pieces.push({ index, position, bytes: data.length })
     this.#journals.set(journal, pieces)
   }
 
@@ -133,8 +101,9 @@ export class BucketMedium implements Medium {
   async resume(): Promise<void> {}
 
   async create(name: string): Promise<NewFile> {
-    const { kind, number } = parsed(name)
-    const upload = this.#bucket.upload(name)
+    // No two objects have the same key, so that a late request replaces nothing.
+    const key = `${name}.${digitsOf(this.#epoch)}-${digitsOf(this.#begun++)}`
+    const upload = this.#bucket.upload(key)
     let bytes = 0
     return {
       write: async (part) => {
@@ -143,15 +112,16 @@ export class BucketMedium implements Medium {
       },
       finish: async () => {
         await upload.finish()
-        if (kind === 'checkpoint') await this.#add({ journal: 0, checkpoint: number }, new Uint8Array())
-        this.#files.set(name, bytes)
+        const isCheckpoint = parsed(name).kind === 'checkpoint'
+        const confirmedBy = isCheckpoint ? await this.#add(0, Buffer.from(key)) : undefined
+        this.#files.set(name, { key, bytes, confirmedBy })
       },
       abandon: () => upload.abandon(),
     }
   }
 
   /**
-   * Pieces without data stay: the last piece of the chain, and those that fence writers, are never removed.
+   * Pieces that fence writers are never removed: a writer that still runs would find the number free.
    */
   async remove(name: string): Promise<void> {
     const { kind, number } = parsed(name)
@@ -160,53 +130,112 @@ export class BucketMedium implements Medium {
       const pieces = this.#journals.get(number) ?? []
       await eachOf(pieces, ({ index }) => this.#bucket.remove(pieceKey(index)))
       this.#journals.delete(number)
-    } else {
-      await this.#bucket.remove(name)
-      this.#files.delete(name)
+      return
     }
+    const file = this.#files.get(name)
+    if (file === undefined) return
+    await this.#bucket.remove(file.key)
+    if (file.confirmedBy !== undefined) await this.#bucket.remove(pieceKey(file.confirmedBy))
+    this.#files.delete(name)
   }
 
   assertInPlace(): void {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Ends all writing: another process has taken over. */
-  fail(failure: StorageFailure): void {
-    this.#failure ??= failure
+  /** Rejects if another opening has fenced this one. Then nothing more is written. */
+  assertWriter(): Promise<void> {
+    return this.#adding.run(async () => {
+      this.assertInPlace()
+      if ((await this.#bucket.get(pieceKey(this.#nextIndex), 0, 1)) === undefined) return
+      this.#failure = takenOver(true)
+      throw this.#failure
+    })
   }
 
   async close(): Promise<void> {}
 
   /** Adds a piece to the chain. Resolves to its number. */
-  #add(header: Pick<PieceHeader, 'journal' | 'checkpoint'>, data: Uint8Array): Promise<number> {
-    return this.#adding.run(() => this.#addNext(header, data))
-  }
-
-  async #addNext(header: Pick<PieceHeader, 'journal' | 'checkpoint'>, data: Uint8Array): Promise<number> {
-    this.assertInPlace()
-    const index = this.#nextIndex
-    const own = { ...header, epoch: this.#epoch, nonce: newNonce() }
-    try {
-      if (!(await created(this.#bucket, index, own, data))) {
-        this.fail(takenOver(true))
-        throw this.#failure
+  #add(journal: number, data: Uint8Array): Promise<number> {
+    return this.#adding.run(async () => {
+      this.assertInPlace()
+      const index = this.#nextIndex
+      try {
+        const outcome = await addPiece(this.#bucket, index, journal, data)
+        if (outcome !== 'added') {
+          this.#failure = takenOver(true)
+          throw takenOver(outcome === 'refused')
+        }
+      } catch (error) {
+        // It may have the number, or get it later.
+        if (!(error as StorageFailure).nothingWritten) this.#failure ??= error as StorageFailure
+        throw error
       }
-    } catch (error) {
-      // It may have the number, or get it later.
-      if (!(error as StorageFailure).nothingWritten) this.fail(error as StorageFailure)
-      throw error
-    }
-    this.#nextIndex++
-    return index
+      this.#nextIndex++
+      return index
+    })
   }
 
-  /** Lists the files, and removes checkpoints that an earlier writer could not confirm. */
-  async #readFiles(confirmed: ReadonlySet<number>): Promise<void> {
-    for (const { key, bytes } of await this.#bucket.list('segment-')) this.#files.set(key, bytes)
-    for (const { key, bytes } of await this.#bucket.list('checkpoint-')) {
-      if (confirmed.has(parsed(key).number)) this.#files.set(key, bytes)
-      else await this.#bucket.remove(key)
+  /**
+   * Reads which files there are, and removes what crashed writers have left. What later writers have added is
+   * neither read nor removed.
+   */
+  async #load(): Promise<void> {
+    const confirmations = await this.#readChain()
+    const unused: string[] = []
+    for (const { key, bytes } of await this.#listFiles()) {
+      const [name] = key.split('.') as [string]
+      const confirmedBy = confirmations.get(key)
+      if (parsed(name).kind === 'checkpoint' && confirmedBy === undefined) unused.push(key)
+      else {
+        // Of two segments with the same number, no checkpoint counts that needs the one of the earlier writer.
+        const earlier = this.#files.get(name)
+        if (earlier !== undefined) unused.push(earlier.key)
+        this.#files.set(name, { key, bytes, confirmedBy })
+        confirmations.delete(key)
+      }
     }
+    for (const index of confirmations.values()) unused.push(pieceKey(index))
+    const uploads = (await this.#bucket.uploads()).filter(({ key }) => this.#isKnown(key))
+    // Otherwise a later writer may have removed what was not found.
+    await this.assertWriter()
+    await eachOf(unused, (key) => this.#bucket.remove(key))
+    await eachOf(uploads, ({ key, uploadId }) => this.#bucket.abort(key, uploadId))
+  }
+
+  /** Reads the headers of the pieces. Resolves to the numbers of those that confirm checkpoints, by key. */
+  async #readChain(): Promise<Map<string, number>> {
+    const objects = (await this.#bucket.list(CHAIN)).filter(({ bytes }) => bytes > PIECE_HEADER_BYTES)
+    const heads: (Buffer | undefined)[] = new Array(objects.length)
+    await eachOf(objects, async ({ key }, i) => {
+      heads[i] = await this.#bucket.get(key, 0, PIECE_HEADER_BYTES + KEY_BYTES_MAX)
+    })
+    const confirmations = new Map<string, number>()
+    for (const [i, { key, bytes }] of objects.entries()) {
+      const [index, head] = [pieceIndex(key), heads[i]]
+      // The writer before may still remove pieces of journals that no longer count.
+      if (index === undefined || head === undefined || index > this.#epoch) continue
+      const { journal } = decodePieceHeader(key, head)
+      if (journal === 0) confirmations.set(head.toString('latin1', PIECE_HEADER_BYTES), index)
+      else {
+        const pieces = this.#journals.get(journal) ?? []
+        const position = pieces.length === 0 ? 0 : endOf(pieces.at(-1)!)
+        pieces.push({ index, position, bytes: bytes - PIECE_HEADER_BYTES })
+        this.#journals.set(journal, pieces)
+      }
+    }
+    return confirmations
+  }
+
+  async #listFiles() {
+    const lists = [await this.#bucket.list('segment-'), await this.#bucket.list('checkpoint-')]
+    return lists.flat().filter(({ key }) => this.#isKnown(key))
+  }
+
+  /** Whether a key is that of a whole file of this writer or an earlier one. */
+  #isKnown(key: string): boolean {
+    const [, epoch] = /^(?:segment|checkpoint)-\d{10}\.(\d{12})-\d{12}$/.exec(key) ?? []
+    return epoch !== undefined && Number(epoch) <= this.#epoch
   }
 
   async #readJournal(
@@ -221,97 +250,89 @@ export class BucketMedium implements Medium {
     await eachOf(wanted, async (piece, i) => {
       const start = Math.max(position - piece.position, 0)
       const end = Math.min(position + length, endOf(piece)) - piece.position
-      const key = pieceKey(piece.index)
-      read[i] = await this.#cache.read(key, piece.bytes, start, end - start, async (from, count) => {
-        const found = await this.#bucket.get(key, PIECE_HEADER_BYTES + from, count)
-        if (found === undefined) throw new MissingFile(name)
-        return found
-      })
+      const object = { key: pieceKey(piece.index), bytes: piece.bytes }
+      read[i] = await this.#readObject(name, object, PIECE_HEADER_BYTES, start, end - start)
     })
     return Buffer.concat(read)
   }
-}
 
-interface Chain {
-  readonly journals: Map<number, Piece[]>
-  /** The numbers of the checkpoints that a piece has confirmed. */
-  readonly checkpoints: ReadonlySet<number>
+  /** Reads from an object behind its header. */
+  #readObject(
+    name: string,
+    { key, bytes }: StoredFile,
+    headerBytes: number,
+    position: number,
+    length: number,
+  ): Promise<Buffer> {
+    return this.#cache.read(key, bytes, position, length, async (start, count) => {
+      const found = await this.#bucket.get(key, headerBytes + start, count)
+      if (found !== undefined) return found
+      // A later writer may have removed it.
+      await this.assertWriter()
+      throw new MissingFile(name)
+    })
+  }
 }
 
 async function lastIndex(bucket: S3Bucket): Promise<number> {
   return (await bucket.list(CHAIN)).flatMap(({ key }) => pieceIndex(key) ?? []).at(-1) ?? 0
 }
 
-/**
- * Reads the headers of all pieces. A fenced writer may still remove those of journals that no longer count:
- * its checkpoint was confirmed before.
- */
-async function readChain(bucket: S3Bucket): Promise<Chain> {
-  const journals = new Map<number, Piece[]>()
-  const checkpoints = new Set<number>()
-  const objects = await bucket.list(CHAIN)
-  const headers: (PieceHeader | undefined)[] = new Array(objects.length)
-  await eachOf(objects, async ({ key }, i) => {
-    headers[i] = await headerOf(bucket, pieceIndex(key)!)
-  })
-  for (const [i, header] of headers.entries()) {
-    if (header === undefined) continue
-    const { journal, checkpoint } = header
-    if (checkpoint > 0) checkpoints.add(checkpoint)
-    const { key, bytes } = objects[i]!
-    if (bytes === PIECE_HEADER_BYTES) continue
-    const pieces = journals.get(journal) ?? []
-    const position = pieces.length === 0 ? 0 : endOf(pieces.at(-1)!)
-    pieces.push({ index: pieceIndex(key)!, position, bytes: bytes - PIECE_HEADER_BYTES })
-    journals.set(journal, pieces)
+/** Adds a piece without data to the end of the chain. Resolves to its number. */
+async function addFence(bucket: S3Bucket): Promise<number> {
+  const startedAt = performance.now()
+  let last = await lastIndex(bucket)
+  while (performance.now() - startedAt < FENCE_MS_MAX) {
+    // A writer that adds pieces meanwhile is followed, piece by piece.
+    const index = ++last
+    if ((await addPiece(bucket, index, 0, new Uint8Array())) !== 'added') continue
+    last = await lastIndex(bucket)
+    if (last === index) return index
+    // Behind the end of the chain, where a removed piece has left its number free, or another opening followed.
+    // Removing the piece would free its number for a writer that the other opening has fenced.
   }
-  return { journals, checkpoints }
-}
-
-async function headerOf(bucket: S3Bucket, index: number): Promise<PieceHeader | undefined> {
-  const key = pieceKey(index)
-  const found = await bucket.get(key, 0, PIECE_HEADER_BYTES)
-  return found && decodePieceHeader(key, found)
+  throw new StorageFailure('blocked', 'another process writes to the bucket', { nothingWritten: true })
 }
 
 /**
  * Stores a piece if its number is free. After an attempt of unknown outcome, looks which piece has the number
- * before it tries again. Resolves to whether it is this one.
+ * before it tries again. Resolves to `refused` if another piece has it, and to `unknown` if that one may have
+ * got it after this one was stored and removed.
  */
-async function created(
+async function addPiece(
   bucket: S3Bucket,
   index: number,
-  header: PieceHeader,
+  journal: number,
   data: Uint8Array,
-): Promise<boolean> {
+): Promise<'added' | 'refused' | 'unknown'> {
   const key = pieceKey(index)
+  const header = newPieceHeader(journal)
   const piece = encodePiece(header, data)
   const startedAt = performance.now()
-  for (let pause = BACKOFF_MS.first; ; pause = Math.min(2 * pause, BACKOFF_MS.max)) {
+  for (let attempt = 1, isUnknown = false; ; attempt++) {
     try {
-      if ((await bucket.create(key, piece)) === 'created') return true
-      // An earlier attempt may have stored it.
-      return (await headerOf(bucket, index))?.nonce === header.nonce
+      if ((await bucket.create(key, piece)) === 'created') return 'added'
+      if (!isUnknown) return 'refused'
+      const found = await bucket.get(key, 0, PIECE_HEADER_BYTES)
+      if (found === undefined) continue
+      return decodePieceHeader(key, found).nonce === header.nonce ? 'added' : 'unknown'
     } catch (error) {
-      if (StorageFailure.is(error) && error.nothingWritten) throw error
-      if (performance.now() - startedAt > APPEND_MS_MAX) {
+      if (!isUnknown && StorageFailure.is(error) && error.nothingWritten) throw error
+      isUnknown = true
+      if (performance.now() - startedAt > CALL_MS_MAX) {
         throw new StorageFailure('io', `${key} could not be stored: ${(error as Error).message}`, {
           nothingWritten: false,
           cause: error,
         })
       }
-      await setTimeout(pause * (0.5 + Math.random() / 2))
+      await setTimeout(backoff(attempt))
     }
   }
 }
 
 /** The failure of a writer that another one has replaced. */
-export function takenOver(nothingWritten: boolean): StorageFailure {
+function takenOver(nothingWritten: boolean): StorageFailure {
   return new StorageFailure('blocked', 'another process has taken over the bucket', { nothingWritten })
-}
-
-function newNonce(): bigint {
-  return randomBytes(8).readBigUInt64LE()
 }
 
 function endOf({ position, bytes }: Piece): number {

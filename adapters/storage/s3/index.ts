@@ -6,14 +6,9 @@
 
 import { invalid } from '../../../src/model/errors.ts'
 import { assertInteger, assertOptions, type MembersOf, unchecked } from '../../../src/model/validation.ts'
-import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
-import { LogStorage } from '../log/storage.ts'
-import { BucketMedium } from './bucket-medium.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
 import { fromEnvironment, type S3Credentials } from './credentials.ts'
-import { BucketOwner } from './owner.ts'
-import { RangeCache } from './range-cache.ts'
-import { S3Bucket } from './s3-bucket.ts'
+import { openBucket } from './open-bucket.ts'
 
 export type { S3Credentials } from './credentials.ts'
 
@@ -21,7 +16,7 @@ export type { S3Credentials } from './credentials.ts'
 export interface ObjectStorageOptions {
   /** The name of the bucket, which must exist. */
   readonly bucket: string
-  /** A folder of the bucket, such as `apps/chat`. The whole bucket by default. */
+  /** A folder of the bucket, such as `apps/chat`: letters, digits and `/-_.`. The whole bucket by default. */
   readonly prefix?: string | undefined
   /** The URL of the provider, such as `http://127.0.0.1:9000`. AWS by default. */
   readonly endpoint?: string | undefined
@@ -66,6 +61,7 @@ export function objectStorage(options: ObjectStorageOptions): Storage {
   assertOptions(options, OPTIONS)
   const { bucket, prefix = '', region = 'us-east-1', endpoint, credentials = fromEnvironment } = options
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) throw invalid('bucket must be a name', 'bucket')
+  if (!/^[\w./-]*$/.test(prefix)) throw invalid('prefix must have letters, digits and `/-_.` only', 'prefix')
   const location = {
     bucket,
     prefix: prefix === '' ? '' : `${prefix.replace(/^\/+|\/+$/g, '')}/`,
@@ -76,41 +72,6 @@ export function objectStorage(options: ObjectStorageOptions): Storage {
   }
   return {
     manifest: { name: 's3', durability: 'power-loss', shared: false, notifications: 'reliable' },
-    open: (context) => openBucket(new S3Bucket(location), options, context),
+    open: (context) => openBucket(location, options, context),
   }
-}
-
-/** A group is an object: reading it takes as long as reading so much more of another one. */
-const GROUP_BYTES = 65_536
-
-async function openBucket(
-  bucket: S3Bucket,
-  { takeOver = false, flushMs, cacheBytes = 64 * 1_048_576 }: ObjectStorageOptions,
-  context: StorageContext,
-): Promise<StorageSession> {
-  await assertConditional(bucket)
-  let medium: BucketMedium | undefined
-  const owner = await BucketOwner.become(bucket, context.clock, takeOver, (failure) => {
-    medium?.fail(failure)
-    context.onBackgroundError?.(failure)
-  })
-  try {
-    medium = await BucketMedium.open(bucket, new RangeCache(cacheBytes))
-    const { clock } = context
-    const options = { durability: 'power-loss', groupBytes: GROUP_BYTES, flushMs, clock } as const
-    const { firstSegment } = medium
-    const storage = await LogStorage.open(medium, { ...options, firstSegment }, () => owner.leave())
-    return storage.join(context)!
-  } catch (error) {
-    await owner.leave()
-    throw error
-  }
-}
-
-/** Rejects for a bucket that ignores the condition of a write: two writers would not notice each other. */
-async function assertConditional(bucket: S3Bucket): Promise<void> {
-  const first = await bucket.create('probe', new Uint8Array())
-  if (first === 'exists' || (await bucket.create('probe', new Uint8Array())) === 'exists') return
-  const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
-  throw new StorageFailure('denied', message, { nothingWritten: true })
 }

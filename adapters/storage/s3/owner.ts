@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { takenOver } from './bucket-medium.ts'
 import type { S3Bucket } from './s3-bucket.ts'
 
 const KEY = 'owner'
@@ -24,27 +23,37 @@ export class BucketOwner {
   readonly #bucket: S3Bucket
   readonly #clock: Clock
   readonly #own: Owner
-  readonly #onLost: (failure: StorageFailure) => void
+  readonly #assertWriter: () => Promise<void>
+  readonly #onLost: (error: unknown) => void
   #cancelRenewal = () => {}
   #isClosed = false
 
-  private constructor(bucket: S3Bucket, clock: Clock, own: Owner, onLost: (failure: StorageFailure) => void) {
+  private constructor(
+    bucket: S3Bucket,
+    clock: Clock,
+    own: Owner,
+    assertWriter: () => Promise<void>,
+    onLost: (error: unknown) => void,
+  ) {
     this.#bucket = bucket
     this.#clock = clock
     this.#own = own
+    this.#assertWriter = assertWriter
     this.#onLost = onLost
   }
 
   /**
    * Rejects with `blocked` if another process has the bucket open, unless `takeOver` is set.
    *
-   * @param onLost Called once another process has taken over.
+   * @param assertWriter Rejects with `blocked` if another process has taken over.
+   * @param onLost Called once it has.
    */
   static async become(
     bucket: S3Bucket,
     clock: Clock,
     takeOver: boolean,
-    onLost: (failure: StorageFailure) => void,
+    assertWriter: () => Promise<void>,
+    onLost: (error: unknown) => void,
   ): Promise<BucketOwner> {
     const age = await bucket.ageMs(KEY)
     if (age !== undefined && age < ALIVE_MS && !takeOver) {
@@ -53,7 +62,7 @@ export class BucketOwner {
       throw new StorageFailure('blocked', message, { nothingWritten: true })
     }
     const own = { id: randomUUID(), host: hostname(), pid: process.pid }
-    const owner = new BucketOwner(bucket, clock, own, onLost)
+    const owner = new BucketOwner(bucket, clock, own, assertWriter, onLost)
     await owner.#store()
     owner.#renewLater()
     return owner
@@ -73,19 +82,20 @@ export class BucketOwner {
 
   #renewLater(): void {
     this.#cancelRenewal = this.#clock.schedule(RENEWAL_MS, () => {
-      // Without a connection, the writes report the failure.
-      void this.#renew()
-        .catch(() => {})
-        .then(() => this.#isClosed || this.#renewLater())
+      void this.#renew().then(() => this.#isClosed || this.#renewLater())
     })
   }
 
   async #renew(): Promise<void> {
-    const { id } = await storedOwner(this.#bucket)
-    if (this.#isClosed) return
-    if (id === this.#own.id) return this.#store()
-    this.#isClosed = true
-    this.#onLost(takenOver(true))
+    try {
+      await this.#assertWriter()
+      if (!this.#isClosed) await this.#store()
+    } catch (error) {
+      // Without a connection, the writes report the failure.
+      if (this.#isClosed || !StorageFailure.is(error) || error.kind !== 'blocked') return
+      this.#isClosed = true
+      this.#onLost(error)
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { AwsClient } from 'aws4fetch'
 import { HeadwaterError } from '../../../src/model/errors.ts'
@@ -19,8 +20,11 @@ export interface S3Location {
 }
 
 const ATTEMPT_MS_MAX = 30_000
-const CALL_MS_MAX = 60_000
+/** How long requests are repeated: a server may be away for a minute. */
+export const CALL_MS_MAX = 120_000
 const BACKOFF_MS = { first: 50, max: 5_000 }
+/** Refusals of a request that was damaged on its way. */
+const TRANSIENT_CODES = new Set(['RequestTimeout', 'IncompleteBody', 'XAmzContentSHA256Mismatch'])
 /** Objects up to this size are stored by one request. At least 5 MiB. */
 const PART_BYTES = 8 * 1_048_576
 
@@ -45,8 +49,15 @@ class S3Error extends Error {
 
   /** Whether the same request may succeed later. */
   get isTransient(): boolean {
-    return this.status >= 500 || this.status === 429 || this.status === 408 || this.status === 409
+    const { status, code } = this
+    return status >= 500 || [408, 409, 429].includes(status) || TRANSIENT_CODES.has(code)
   }
+}
+
+/** A reply of which everything has arrived. */
+interface S3Reply {
+  readonly headers: Headers
+  readonly body: Buffer
 }
 
 /** An object of a bucket. */
@@ -65,7 +76,7 @@ interface Upload {
 
 /**
  * A bucket that speaks the protocol of S3. Keys are below the prefix of the location. Reads see every write
- * that has resolved. Calls are repeated for up to a minute; then they reject with a `StorageFailure`.
+ * that has resolved. Calls are repeated for up to two minutes; then they reject with a `StorageFailure`.
  */
 export class S3Bucket {
   readonly #location: S3Location
@@ -95,7 +106,7 @@ export class S3Bucket {
         prefix: own + prefix,
         ...(token !== undefined && { 'continuation-token': token }),
       }
-      const page = await (await this.#call({ method: 'GET', query })).text()
+      const page = (await this.#call({ method: 'GET', query })).body.toString()
       for (const [, object] of page.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
         objects.push({ key: tagOf(object!, 'Key')!.slice(own.length), bytes: Number(tagOf(object!, 'Size')) })
       }
@@ -108,17 +119,21 @@ export class S3Bucket {
   async get(key: string, position: number, length: number): Promise<Buffer | undefined> {
     const headers = { range: `bytes=${position}-${position + length - 1}` }
     try {
-      return Buffer.from(await (await this.#call({ method: 'GET', key, headers })).arrayBuffer())
+      return (await this.#call({ method: 'GET', key, headers })).body
     } catch (error) {
       if (statusOf(error) === 404) return undefined
       throw error
     }
   }
 
-  /** Stores an object unless the key exists. Makes one attempt, which may have stored it if it rejects. */
-  async create(key: string, body: Uint8Array): Promise<'created' | 'exists'> {
+  /**
+   * Stores an object unless the key exists. Makes one attempt, which may have stored it if it rejects; if
+   * repeated, the object that exists may be that of an earlier attempt.
+   */
+  async create(key: string, body: Uint8Array, isRepeated = false): Promise<'created' | 'exists'> {
+    const request = { method: 'PUT', key, body, headers: { 'if-none-match': '*' } } as const
     try {
-      await this.#attempt({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })
+      await (isRepeated ? this.#call(request) : this.#attempt(request))
       return 'created'
     } catch (error) {
       if (statusOf(error) === 412) return 'exists'
@@ -143,7 +158,7 @@ export class S3Bucket {
       bytes = 0
       if (uploadId === undefined) {
         const reply = await this.#call({ method: 'POST', key, query: { uploads: '' } })
-        uploadId = tagOf(await reply.text(), 'UploadId')!
+        uploadId = tagOf(reply.body.toString(), 'UploadId')!
       }
       const query = { partNumber: String(tags.length + 1), uploadId }
       const part = await this.#call({ method: 'PUT', key, query, body })
@@ -158,20 +173,44 @@ export class S3Bucket {
       finish: async () => {
         if (uploadId === undefined) return this.put(key, Buffer.concat(waiting))
         if (bytes > 0) await store()
-        const parts = tags.map(
-          (tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`,
-        )
-        const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
-        const reply = await this.#call({ method: 'POST', key, query: { uploadId }, body })
-        // A failure may follow the headers of a success.
-        const text = await reply.text()
-        if (text.includes('<Error>')) throw failureOf(new Error(`${key}: ${tagOf(text, 'Message')}`), false)
+        await this.#complete(key, uploadId, tags)
       },
       abandon: async () => {
         waiting = []
         if (uploadId === undefined) return
-        await this.#call({ method: 'DELETE', key, query: { uploadId } }).catch(() => {})
+        await this.abort(key, uploadId)
       },
+    }
+  }
+
+  /** Lists uploads that are neither finished nor abandoned, at most a thousand. Empty without the permission. */
+  async uploads(): Promise<readonly { readonly key: string; readonly uploadId: string }[]> {
+    const { prefix } = this.#location
+    const query = { uploads: '', prefix }
+    const page = await this.#call({ method: 'GET', query }).catch(() => undefined)
+    const found = page?.body.toString().matchAll(/<Upload>(.*?)<\/Upload>/gs) ?? []
+    return [...found].map(([, upload]) => {
+      return { key: tagOf(upload!, 'Key')!.slice(prefix.length), uploadId: tagOf(upload!, 'UploadId')! }
+    })
+  }
+
+  /** Removes the parts of an upload. Never rejects. */
+  async abort(key: string, uploadId: string): Promise<void> {
+    await this.#call({ method: 'DELETE', key, query: { uploadId } }).catch(() => {})
+  }
+
+  async #complete(key: string, uploadId: string, tags: readonly string[]): Promise<void> {
+    const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`)
+    const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
+    try {
+      const reply = await this.#call({ method: 'POST', key, query: { uploadId }, body })
+      // A failure may follow the headers of a success.
+      const text = reply.body.toString()
+      if (text.includes('<Error>')) throw failureOf(new Error(`${key}: ${tagOf(text, 'Message')}`), false)
+    } catch (error) {
+      // An earlier attempt whose reply was lost has finished the upload.
+      const isFinished = statusOf(error) === 404 && (await this.ageMs(key)) !== undefined
+      if (!isFinished) throw error
     }
   }
 
@@ -192,25 +231,25 @@ export class S3Bucket {
   }
 
   /** Repeats a request that has the same effect again, until it succeeds or cannot. */
-  async #call(request: S3Request): Promise<Response> {
+  async #call(request: S3Request): Promise<S3Reply> {
     const startedAt = performance.now()
-    for (let pause = BACKOFF_MS.first; ; pause = Math.min(2 * pause, BACKOFF_MS.max)) {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await this.#attempt(request)
       } catch (error) {
         const isRefused = error instanceof S3Error && !error.isTransient
         const isFinal = isRefused || HeadwaterError.is(error) || StorageFailure.is(error)
         if (isFinal || performance.now() - startedAt > CALL_MS_MAX) throw failureOf(error, false)
-        await setTimeout(pause * (0.5 + Math.random() / 2))
+        await setTimeout(backoff(attempt))
       }
     }
   }
 
-  #attempt(request: S3Request): Promise<Response> {
+  #attempt(request: S3Request): Promise<S3Reply> {
     return trackExternalWork(this.#send(request))
   }
 
-  async #send(request: S3Request, isCorrected = false): Promise<Response> {
+  async #send(request: S3Request, isCorrected = false): Promise<S3Reply> {
     const { method, key = '', query = {}, headers = {}, body } = request
     const url = new URL(this.#url)
     if (key !== '') url.pathname += encodeURI(this.#location.prefix + key)
@@ -218,13 +257,14 @@ export class S3Bucket {
     this.#client ??= this.#signIn()
     const signed = await (await this.#client).sign(url.href, {
       method,
-      headers,
+      headers: { ...headers, ...(body !== undefined && { 'x-amz-content-sha256': sha256(body) }) },
       ...(body !== undefined && { body: body as BodyInit }),
       aws: { datetime: new Date(Date.now() + this.#clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '') },
     })
     const response = await this.#location.fetch(signed, { signal: AbortSignal.timeout(ATTEMPT_MS_MAX) })
-    if (response.ok) return response
-    const text = await response.text()
+    const reply = { headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
+    if (response.ok) return reply
+    const text = reply.body.toString()
     const code = tagOf(text, 'Code') ?? ''
     if (!isCorrected && this.#isCorrectable(code, response)) return this.#send(request, true)
     throw new S3Error(request, response.status, code, tagOf(text, 'Message') ?? '')
@@ -259,6 +299,17 @@ export class S3Bucket {
       throw error
     }
   }
+}
+
+/** How long to wait after so many attempts, in milliseconds. */
+export function backoff(attempts: number): number {
+  const pause = Math.min(BACKOFF_MS.first * 2 ** (attempts - 1), BACKOFF_MS.max)
+  return pause * (0.5 + Math.random() / 2)
+}
+
+/** The server refuses a body that was cut or changed on its way. */
+function sha256(body: Uint8Array | string): string {
+  return createHash('sha256').update(body).digest('hex')
 }
 
 async function importSigner(): Promise<typeof import('aws4fetch')> {

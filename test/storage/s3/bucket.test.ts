@@ -1,14 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { LogStorage } from '../../../adapters/storage/log/storage.ts'
-import { BucketMedium } from '../../../adapters/storage/s3/bucket-medium.ts'
-import { RangeCache } from '../../../adapters/storage/s3/range-cache.ts'
-import { S3Bucket } from '../../../adapters/storage/s3/s3-bucket.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openBucket } from '../../../adapters/storage/s3/open-bucket.ts'
+import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { deferred } from '../../support/deferred.ts'
-import { FakeS3 } from './fake-s3.ts'
+import { FakeS3, type Fault } from './fake-s3.ts'
 
 async function opened(storage: Storage): Promise<Headwater> {
   const hw = await open({ storage, onBackgroundError: () => {} })
@@ -38,6 +34,145 @@ describe('an append whose request', () => {
       expect(await bodies(await opened(s3.storage()))).toEqual(['first', 'second'])
     },
   )
+})
+
+it('an append whose first attempt may have been stored is not reported as refused', async () => {
+  const s3 = new FakeS3()
+  const hw = await opened(s3.storage())
+  await notes(hw).append('first')
+  let attempts = 0
+  s3.faultOf = (method, key) => {
+    if (method !== 'PUT' || !key.startsWith('chain/')) return undefined
+    return attempts++ === 0 ? 'lose response' : attempts < 4 ? 'refuse' : undefined
+  }
+  await notes(hw).append('second')
+  expect(attempts).toBeGreaterThan(3)
+  await hw.close()
+  expect(await bodies(await opened(s3.storage()))).toEqual(['first', 'second'])
+})
+
+it('an append that the bucket refuses has no effect, and the next one succeeds', async () => {
+  const s3 = new FakeS3()
+  const hw = await opened(s3.storage())
+  await notes(hw).append('first')
+  s3.faultOf = () => 'refuse'
+  await expect(notes(hw).append('refused')).rejects.toMatchObject({ mayHaveEffects: false })
+  s3.faultOf = () => undefined
+  await notes(hw).append('second')
+  expect(await bodies(hw)).toEqual(['first', 'second'])
+})
+
+it.each([
+  ['lose response', 'PUT probe'],
+  ['lose response', 'PUT owner'],
+  ['lose response', 'PUT chain/'],
+  ['cut response', 'GET chain/'],
+  ['cut response', 'GET '],
+  ['slow down', 'HEAD owner'],
+] as const)('an opening survives a %s of %s', async (fault, step) => {
+  const s3 = new FakeS3()
+  const hw = await opened(s3.storage())
+  await notes(hw).append('first')
+  await hw.close()
+  let faults = 1
+  s3.faultOf = (method, key) => {
+    const isStep = step.endsWith(' ') ? `${method} ${key}` === step : `${method} ${key}`.startsWith(step)
+    return isStep && faults-- > 0 ? fault : undefined
+  }
+  expect(await bodies(await opened(s3.storage()))).toEqual(['first'])
+  expect(faults).toBeLessThanOrEqual(0)
+})
+
+it('requests that arrive a second time, after others, change nothing that counts', async () => {
+  const s3 = new FakeS3()
+  const all: string[] = []
+  for (let opening = 0; opening < 4; opening++) {
+    const hw = await opened(rolling(s3))
+    for (let i = 0; i < 12; i++) {
+      const text = `${opening} ${i} ${'x'.repeat(400)}`
+      await notes(hw).append(text)
+      all.push(text)
+      if (i % 5 === opening) await s3.repeatChanges()
+    }
+    expect(await bodies(hw)).toEqual(all)
+    await hw.close()
+    await s3.repeatChanges()
+  }
+  expect(await bodies(await opened(rolling(s3)))).toEqual(all)
+})
+
+describe('an opening removes what crashes have left:', () => {
+  /** Rolls until a request, which is lost with all later ones. */
+  async function crashedAt(step: string): Promise<FakeS3> {
+    const s3 = new FakeS3()
+    // Never closed.
+    const hw = await open({ storage: rolling(s3) })
+    const reached = deferred<void>()
+    s3.faultOf = async (method, key) => {
+      if (`${method} ${key}`.startsWith(step)) reached.resolve()
+      else return undefined
+      return crash()
+    }
+    void notes(hw)
+      .append('1'.repeat(5_000))
+      .catch(() => {})
+    await reached.promise
+    s3.faultOf = () => undefined
+    return s3
+  }
+
+  it.each(['PUT segment-', 'PUT checkpoint-', 'DELETE chain/'])(
+    'segments, checkpoints and pieces after a crash before %s',
+    async (step) => {
+      const s3 = await crashedAt(step)
+      const hw = await opened(rolling(s3))
+      expect(await bodies(hw)).toEqual(['1'.repeat(5_000)])
+      await notes(hw).append('2'.repeat(5_000))
+      await hw.close()
+      await (await opened(rolling(s3))).close()
+      const kept = (prefix: string) => [...s3.objects.keys()].filter((key) => key.startsWith(prefix))
+      expect(kept('checkpoint-')).toHaveLength(1)
+      expect(kept('segment-').length).toBeLessThanOrEqual(2)
+    },
+  )
+
+  it('uploads that were not finished', async () => {
+    const s3 = new FakeS3()
+    let isCrashed = false
+    const first = await open({ storage: rolling(s3, 9_000_000) })
+    s3.faultOf = async (method, key) => {
+      // The parts of a large segment.
+      if (method === 'POST' && key.startsWith('segment-') && s3.uploads.size > 0) isCrashed = true
+      return isCrashed ? crash() : undefined
+    }
+    const large = 'x'.repeat(900_000)
+    const appends = Array.from({ length: 10 }, () =>
+      notes(first)
+        .append(large)
+        .catch(() => {}),
+    )
+    void Promise.all(appends)
+    await vi.waitFor(() => expect(isCrashed).toBe(true))
+    expect(s3.uploads.size).toBe(1)
+    s3.faultOf = () => undefined
+    const second = await opened(rolling(s3))
+    expect(s3.uploads.size).toBe(0)
+    expect((await bodies(second)).every((body) => body === large)).toBe(true)
+  })
+})
+
+it('pieces without data stay only where they fence a writer or confirm the last checkpoint', async () => {
+  const s3 = new FakeS3()
+  for (let opening = 0; opening < 3; opening++) {
+    const hw = await opened(rolling(s3))
+    for (let i = 0; i < 20; i++) await notes(hw).append('x'.repeat(500))
+    await hw.close()
+  }
+  await opened(rolling(s3))
+  const pieces = [...s3.objects].filter(([key]) => key.startsWith('chain/'))
+  expect(pieces.filter(([, { body }]) => body.length === 16)).toHaveLength(4)
+  const confirmations = pieces.filter(([, { body }]) => body.includes('checkpoint-'))
+  expect(confirmations).toHaveLength(1)
 })
 
 describe('of two processes', () => {
@@ -105,6 +240,58 @@ describe('of two processes', () => {
     expect(await bodies(third)).toEqual(['first', 'third'])
   })
 
+  it('one that pauses while it opens the bucket removes nothing of a later one', async () => {
+    const steps = ['GET checkpoint-', 'GET chain/', 'GET ', 'GET segment-', 'DELETE ']
+    for (const step of steps) {
+      const s3 = new FakeS3()
+      const writer = await opened(rolling(s3))
+      for (let i = 0; i < 8; i++) await notes(writer).append(`${i}${'x'.repeat(700)}`)
+      const [reached, released] = [deferred<void>(), deferred<void>()]
+      let isOpening = false
+      s3.faultOf = async (method, key) => {
+        if (method === 'PUT' && key.startsWith('chain/')) isOpening = true
+        const isStep = `${method} ${key}`.startsWith(step)
+        if (!isOpening || !isStep) return undefined
+        reached.resolve()
+        await released.promise
+        return undefined
+      }
+      const pausing = opened(rolling(s3)).catch(() => undefined)
+      await Promise.race([reached.promise, pausing])
+      s3.faultOf = () => undefined
+      const later = await opened(rolling(s3))
+      for (let i = 8; i < 16; i++) await notes(later).append(`${i}${'x'.repeat(700)}`)
+      released.resolve()
+      const paused = await pausing
+      await (paused && notes(paused).append('late'))?.catch(() => {})
+      const all = Array.from({ length: 16 }, (_, i) => `${i}${'x'.repeat(700)}`)
+      expect(await bodies(later), step).toEqual(all)
+      await later.close()
+      expect(await bodies(await opened(rolling(s3))), step).toEqual(all)
+    }
+  })
+
+  it('a late renewal of an earlier owner does not stop the later one', async () => {
+    const s3 = new FakeS3()
+    const clock = virtualClock()
+    const hw = await passed(clock, open({ storage: rolling(s3), clock, onBackgroundError: () => {} }))
+    s3.objects.set('owner', { body: Buffer.from('{"id":"another","host":"h","pid":1}'), at: s3.now() })
+    await clock.advance('11s')
+    await passed(clock, notes(hw).append('first'))
+    expect(s3.objects.get('owner')!.body.toString()).toContain(`"pid":${process.pid}`)
+    await passed(clock, hw.close())
+  })
+
+  it('one that has lost the bucket reports it within ten seconds', async () => {
+    const s3 = new FakeS3()
+    const clock = virtualClock()
+    const reported = deferred<unknown>()
+    await passed(clock, open({ storage: rolling(s3), clock, onBackgroundError: reported.resolve }))
+    await opened(rolling(s3))
+    await clock.advance('11s')
+    await expect(reported.promise).resolves.toMatchObject({ message: expect.stringContaining('taken over') })
+  })
+
   it('the first one removes nothing that the other uses, wherever its roll was when it lost the bucket', async () => {
     for (const step of ['PUT segment-', 'PUT checkpoint-', 'PUT chain/', 'DELETE chain/']) {
       const s3 = new FakeS3()
@@ -144,29 +331,37 @@ describe('of two processes', () => {
   })
 })
 
-/** Rolls its journals every 2,000 bytes, and opens without an owner. */
-function rolling(s3: FakeS3): Storage {
+/** What happens to the requests of a process that has crashed: nothing before the end of the test. */
+function crash(): Promise<Fault> {
+  const ended = deferred<Fault>()
+  onTestFinished(() => ended.resolve('refuse'))
+  return ended.promise
+}
+
+/** Lets time pass until the work is done. */
+async function passed<Result>(clock: VirtualClock, work: Promise<Result>): Promise<Result> {
+  let isDone = false
+  const end = () => {
+    isDone = true
+  }
+  work.then(end, end)
+  while (!isDone) await clock.advance('100ms')
+  return work
+}
+
+/** Rolls its journals often, and takes the bucket over. */
+function rolling(s3: FakeS3, rollBytes = 2_000): Storage {
+  const location = {
+    bucket: 'data',
+    prefix: '',
+    endpoint: 'http://s3',
+    region: 'us-east-1',
+    credentials: async () => ({ accessKeyId: 'key', secretAccessKey: 'secret' }),
+    fetch: s3.fetch,
+  }
   return {
     manifest: s3.storage().manifest,
-    open: async (context) => {
-      const location = {
-        bucket: 'data',
-        prefix: '',
-        endpoint: 'http://s3',
-        region: 'us-east-1',
-        credentials: async () => ({ accessKeyId: 'key', secretAccessKey: 'secret' }),
-        fetch: s3.fetch,
-      }
-      const medium = await BucketMedium.open(new S3Bucket(location), new RangeCache(1_000_000))
-      const { firstSegment } = medium
-      const options = {
-        durability: 'power-loss',
-        rollBytes: 2_000,
-        firstSegment,
-        clock: systemClock,
-      } as const
-      return (await LogStorage.open(medium, options, async () => {})).join(context)!
-    },
+    open: (context) => openBucket(location, { takeOver: true, rollBytes }, context),
   }
 }
 
@@ -198,6 +393,7 @@ it('credentials that have expired are asked for again', async () => {
 it.each([
   ['an unknown option', { bukcet: 'x' }, 'bukcet'],
   ['a name that is none', { bucket: 'Not A Bucket' }, 'bucket'],
+  ['a prefix that needs escapes', { prefix: 'a b' }, 'prefix'],
   ['a size that is none', { bucket: 'data', cacheBytes: -1 }, 'cacheBytes'],
 ])('%s is refused', (_, options, field) => {
   expect(() => new FakeS3().storage(options as never)).toThrow(
@@ -208,15 +404,7 @@ it.each([
 it('with `flushMs`, appends that arrive meanwhile share a request', async () => {
   const s3 = new FakeS3()
   const clock = virtualClock()
-  const passing = async <Result>(work: Promise<Result>): Promise<Result> => {
-    let isDone = false
-    const end = () => {
-      isDone = true
-    }
-    work.then(end, end)
-    while (!isDone) await clock.advance('100ms')
-    return work
-  }
+  const passing = <Result>(work: Promise<Result>) => passed(clock, work)
   const hw = await passing(open({ storage: s3.storage({ flushMs: 1_000 }), clock }))
   await passing(notes(hw).append('first'))
   const puts = () => s3.requests.filter((request) => request.startsWith('PUT chain/')).length

@@ -2,22 +2,29 @@ import { type ObjectStorageOptions, objectStorage } from '../../../adapters/stor
 import type { Storage } from '../../../src/storage/contract.ts'
 
 /** What a fake bucket does with a request, in place of serving it. */
-export type Fault = 'lose request' | 'lose response' | 'slow down'
+export type Fault = 'lose request' | 'lose response' | 'cut response' | 'slow down' | 'refuse'
 
 interface StoredObject {
   readonly body: Buffer
   readonly at: number
 }
 
+interface Upload {
+  readonly key: string
+  readonly parts: Map<number, Buffer>
+}
+
 /** A bucket in memory behind `fetch`: what the storage uses of S3. Any faults are planned by the test. */
 export class FakeS3 {
   readonly objects = new Map<string, StoredObject>()
-  readonly #uploads = new Map<string, Map<number, Buffer>>()
+  /** Those that are not finished. */
+  readonly uploads = new Map<string, Upload>()
   #uploadCount = 0
+  readonly #changes: Request[] = []
   /** Whether it honours `if-none-match`. */
   isConditional = true
   /** Decides what happens to a request. */
-  faultOf: (method: string, key: string) => Fault | undefined | Promise<undefined> = () => undefined
+  faultOf: (method: string, key: string) => Fault | undefined | Promise<Fault | undefined> = () => undefined
   /** An access key that has expired. */
   expiredKey: string | undefined
   readonly requests: string[] = []
@@ -39,16 +46,26 @@ export class FakeS3 {
   readonly fetch: typeof fetch = async (input) => {
     const request = input as Request
     const url = new URL(request.url)
-    const key = decodeURI(url.pathname).split('/').slice(2).join('/')
+    const key = keyOf(url)
     this.requests.push(`${request.method} ${key}`)
     const fault = await this.faultOf(request.method, key)
     const refusal = this.#refusal(request.headers)
     if (refusal !== undefined) return this.#error(refusal === 'ExpiredToken' ? 400 : 403, refusal)
+    if (fault === 'refuse') return this.#error(403, 'AccessDenied')
     if (fault === 'slow down') return this.#error(503, 'SlowDown')
     if (fault === 'lose request') throw new TypeError('fetch failed')
+    if (request.method === 'PUT' || request.method === 'DELETE') this.#changes.push(request.clone())
     const reply = await this.#serve(request, key, url.searchParams)
     if (fault === 'lose response') throw new TypeError('fetch failed')
-    return reply
+    return fault === 'cut response' ? new Response(cutBody(), reply) : reply
+  }
+
+  /** Repeats every request that has changed something, in the same order, as a network may do. */
+  async repeatChanges(): Promise<void> {
+    for (const request of this.#changes.splice(0)) {
+      const url = new URL(request.url)
+      await this.#serve(request, keyOf(url), url.searchParams)
+    }
   }
 
   #refusal(headers: Headers): string | undefined {
@@ -65,10 +82,9 @@ export class FakeS3 {
     const { method, headers } = request
     const body = Buffer.from(await request.arrayBuffer())
     if (query.has('list-type')) return this.#list(query)
-    if (query.has('uploads')) return this.#begin()
-    const parts = this.#uploads.get(query.get('uploadId') ?? '')
-    if (method === 'PUT' && parts !== undefined) return this.#storePart(parts, query, body)
-    if (method === 'POST') return this.#complete(key, parts!)
+    if (query.has('uploads')) return method === 'POST' ? this.#begin(key) : this.#listUploads(query)
+    const uploadId = query.get('uploadId')
+    if (uploadId !== null) return this.#upload(method, uploadId, query, body)
     if (method === 'PUT') return this.#put(key, body, headers)
     if (method === 'DELETE') return this.#delete(key)
     return this.#get(key, method, headers)
@@ -87,21 +103,33 @@ export class FakeS3 {
     return this.#reply(200, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`)
   }
 
-  #begin(): Response {
+  #begin(key: string): Response {
     const id = String(this.#uploadCount++)
-    this.#uploads.set(id, new Map())
+    this.uploads.set(id, { key, parts: new Map() })
     return this.#reply(200, `<R><UploadId>${id}</UploadId></R>`)
   }
 
-  #storePart(parts: Map<number, Buffer>, query: URLSearchParams, body: Buffer): Response {
-    const number = Number(query.get('partNumber'))
-    parts.set(number, body)
-    return this.#reply(200, '', { etag: `"${number}"` })
+  #listUploads(query: URLSearchParams): Response {
+    const found = [...this.uploads].filter(([, { key }]) => key.startsWith(query.get('prefix')!))
+    const uploads = found.map(
+      ([id, { key }]) => `<Upload><Key>${key}</Key><UploadId>${id}</UploadId></Upload>`,
+    )
+    return this.#reply(200, `<ListMultipartUploadsResult>${uploads.join('')}</ListMultipartUploadsResult>`)
   }
 
-  #complete(key: string, parts: Map<number, Buffer>): Response {
-    const body = Buffer.concat([...parts].sort(([a], [b]) => a - b).map(([, part]) => part))
-    this.objects.set(key, { body, at: this.now() })
+  #upload(method: string, id: string, query: URLSearchParams, body: Buffer): Response {
+    const upload = this.uploads.get(id)
+    if (upload === undefined) return this.#error(404, 'NoSuchUpload')
+    const { key, parts } = upload
+    if (method === 'PUT') {
+      const number = Number(query.get('partNumber'))
+      parts.set(number, body)
+      return this.#reply(200, '', { etag: `"${number}"` })
+    }
+    this.uploads.delete(id)
+    if (method === 'DELETE') return this.#reply(204, null)
+    const ordered = [...parts].sort(([a], [b]) => a - b)
+    this.objects.set(key, { body: Buffer.concat(ordered.map(([, part]) => part)), at: this.now() })
     return this.#reply(200, '<R></R>')
   }
 
@@ -134,4 +162,12 @@ export class FakeS3 {
   #reply(status: number, body: BodyInit | null, headers: Record<string, string> = {}): Response {
     return new Response(body, { status, headers: { date: new Date(this.now()).toUTCString(), ...headers } })
   }
+}
+
+function keyOf({ pathname }: URL): string {
+  return decodeURI(pathname).split('/').slice(2).join('/')
+}
+
+function cutBody(): ReadableStream {
+  return new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
 }

@@ -20,7 +20,7 @@ describe.runIf(HAS_VERSITYGW)(`a bucket of a gateway${withoutVersitygw}`, () => 
       const bucket = await gateway.newBucket()
       return {
         storage: gateway.storage(bucket),
-        reopen: async () => gateway.storage(bucket, true),
+        reopen: async () => gateway.storage(bucket, { takeOver: true }),
         dispose: async () => {},
       }
     },

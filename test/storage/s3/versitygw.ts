@@ -3,14 +3,14 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { vi } from 'vitest'
-import { objectStorage } from '../../../adapters/storage/s3/index.ts'
+import { type ObjectStorageOptions, objectStorage } from '../../../adapters/storage/s3/index.ts'
 import { reservedPort } from '../../support/port.ts'
 
 const PROGRAM = process.env.VERSITYGW ?? 'versitygw'
 export const HAS_VERSITYGW = spawnSync(PROGRAM, ['--version']).status === 0
 export const withoutVersitygw = HAS_VERSITYGW ? '' : ' (skipped: `versitygw` is not installed)'
 
-const CREDENTIALS = { accessKeyId: 'gateway', secretAccessKey: 'secret-of-the-gateway' }
+export const CREDENTIALS = { accessKeyId: 'gateway', secretAccessKey: 'secret-of-the-gateway' }
 
 /** An S3 gateway on a directory, in a process of its own. */
 export class Gateway {
@@ -69,8 +69,8 @@ export class Gateway {
     return bucket
   }
 
-  storage(bucket: string, takeOver = false) {
-    return objectStorage({ bucket, endpoint: this.endpoint, credentials: CREDENTIALS, takeOver })
+  storage(bucket: string, options: Partial<ObjectStorageOptions> = {}) {
+    return objectStorage({ bucket, endpoint: this.endpoint, credentials: CREDENTIALS, ...options })
   }
 
   get #data(): string {

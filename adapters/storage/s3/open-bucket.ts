@@ -1,0 +1,51 @@
+import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { LogStorage } from '../log/storage.ts'
+import { BucketMedium } from './bucket-medium.ts'
+import { BucketOwner } from './owner.ts'
+import { RangeCache } from './range-cache.ts'
+import { S3Bucket, type S3Location } from './s3-bucket.ts'
+
+export interface OpenOptions {
+  readonly takeOver?: boolean | undefined
+  readonly flushMs?: number | undefined
+  readonly cacheBytes?: number | undefined
+  /** The size at which journals are rolled, in bytes. */
+  readonly rollBytes?: number | undefined
+}
+
+/** A group is an object: reading it takes as long as reading so much more of another one. */
+const GROUP_BYTES = 65_536
+
+/** Opens the storage in a bucket. Rejects with `blocked` if another process has it open. */
+export async function openBucket(
+  location: S3Location,
+  { takeOver = false, flushMs, cacheBytes = 64 * 1_048_576, rollBytes }: OpenOptions,
+  context: StorageContext,
+): Promise<StorageSession> {
+  const bucket = new S3Bucket(location)
+  await assertConditional(bucket)
+  const { clock } = context
+  let medium: BucketMedium | undefined
+  const assertWriter = async () => medium?.assertWriter()
+  const owner = await BucketOwner.become(bucket, clock, takeOver, assertWriter, (error) =>
+    context.onBackgroundError?.(error),
+  )
+  try {
+    medium = await BucketMedium.open(bucket, new RangeCache(cacheBytes))
+    const options = { durability: 'power-loss', groupBytes: GROUP_BYTES, flushMs, rollBytes, clock } as const
+    const storage = await LogStorage.open(medium, options, () => owner.leave())
+    return storage.join(context)!
+  } catch (error) {
+    await owner.leave()
+    throw error
+  }
+}
+
+/** Rejects for a bucket that ignores the condition of a write: two writers would not notice each other. */
+async function assertConditional(bucket: S3Bucket): Promise<void> {
+  const create = () => bucket.create('probe', new Uint8Array(), true)
+  if ((await create()) === 'exists' || (await create()) === 'exists') return
+  const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
+  throw new StorageFailure('denied', message, { nothingWritten: true })
+}
