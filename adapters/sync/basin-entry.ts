@@ -12,6 +12,7 @@ export class BasinEntry {
   readonly #handles = new Map<RecordFormat, SyncedStream<RecordFormat>>()
   readonly #ignoreChanges: () => void
   #usedAt = 0
+  #visitedAt = 0
   #mayConnect = false
   /** How many records of the outbox were not on the server when it was looked at last. */
   #records: number | undefined
@@ -53,10 +54,15 @@ export class BasinEntry {
   }
 
   /** What other tabs need to know. */
-  get report(): OpenStream {
+  get open(): OpenStream {
+    const visitedAt = this.#isDone ? Number.POSITIVE_INFINITY : this.#visitedAt
+    return { name: this.name, usedAt: this.#usedAt, visitedAt }
+  }
+
+  /** Whether a connection has nothing to fetch or to send, or has failed. */
+  get #isDone(): boolean {
     const { kind } = this.state
-    const isDone = kind === 'offline' || kind === 'stopped' || (kind === 'live' && this.#isFlushed)
-    return { name: this.name, usedAt: this.#usedAt, isDone }
+    return kind === 'offline' || (kind === 'live' && this.#isFlushed)
   }
 
   get #isFlushed(): boolean {
@@ -89,11 +95,14 @@ export class BasinEntry {
   /** Lets the mirror connect, or no longer. */
   permit(mayConnect: boolean): void {
     if (mayConnect === this.#mayConnect) return
+    if (!mayConnect && this.#isDone) this.#visitedAt = this.#now()
     this.#mayConnect = mayConnect
     this.#parts.mirror.permit(mayConnect)
   }
 
+  /** Connects as soon as that is possible. */
   retry(): void {
+    this.#visitedAt = 0
     this.#parts.mirror.retry()
   }
 

@@ -2,8 +2,11 @@ import { contendForLock } from '../../src/runtime/page-lock.ts'
 
 /** A candidate for work that only one should do. */
 interface Candidate {
-  /** Called with true when the work is this candidate's, and with false when it no longer is. */
-  readonly onElected: (isElected: boolean) => void
+  /**
+   * Called with true when the work is this candidate's, and with false when it no longer is. Without it, only
+   * messages are exchanged.
+   */
+  readonly onElected?: ((isElected: boolean) => void) | undefined
   /** Called with each message of another candidate. Messages are hints: they may come late or get lost. */
   readonly onMessage: (message: unknown) => void
 }
@@ -45,7 +48,7 @@ export const coordinateInThread: Coordinator = (name, { onElected, onMessage }) 
   byName.set(name, members)
   const isMember = () => members.includes(self)
   const self: ThreadMember = {
-    elect: () => queueMicrotask(() => isMember() && onElected(true)),
+    elect: () => queueMicrotask(() => isMember() && onElected?.(true)),
     receive: (message) => queueMicrotask(() => isMember() && onMessage(message)),
   }
   members.push(self)
@@ -74,7 +77,7 @@ function coordinateTabs(locks: LockManager, name: string, { onElected, onMessage
   const channel = new BroadcastChannel(name)
   channel.onmessage = ({ data }) => onMessage(data)
   let hasLeft = false
-  const withdraw = contendForLock(locks, name, (isElected) => hasLeft || onElected(isElected))
+  const withdraw = onElected && contendForLock(locks, name, (isElected) => hasLeft || onElected(isElected))
   return {
     post: (message) => {
       try {
@@ -85,7 +88,7 @@ function coordinateTabs(locks: LockManager, name: string, { onElected, onMessage
     },
     leave: () => {
       hasLeft = true
-      withdraw()
+      withdraw?.()
       channel.close()
     },
   }

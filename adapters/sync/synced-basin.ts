@@ -4,7 +4,7 @@ import { compareUtf8 } from '../../src/model/bytes.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers } from '../../src/model/validation.ts'
-import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../src/runtime/random.ts'
 import {
@@ -14,11 +14,11 @@ import {
   openInTabs,
   syncedNameProblem,
 } from '../../src/sync/basin.ts'
-import { decodeState, encodeState, type MirrorState } from '../../src/sync/mirror.ts'
+import type { MirrorState } from '../../src/sync/mirror.ts'
 import { BasinEntry } from './basin-entry.ts'
 import { BasinLister } from './basin-lister.ts'
 import { coordinate, type Membership } from './coordinator.ts'
-import { browserWakeUps } from './pause.ts'
+import { browserWakeUps, pauseUntil } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import { syncedParts } from './synced.ts'
 import {
@@ -31,6 +31,8 @@ import type { SyncedStream } from './synced-stream.ts'
 
 /** The number of connections that leaves 3 of the 6 of a browser for appends, lists and the app. */
 const CONNECTIONS_MAX = 3
+/** How often the streams of the server are listed, and those without a connection are visited. */
+const DISCOVER_MS = 30_000
 
 /** A stream of a synced basin. */
 export interface BasinStream {
@@ -49,10 +51,6 @@ type BasinMessage =
       readonly streams: readonly OpenStream[]
       readonly isNew: boolean
     }
-  /** The streams of the server, as the lister has found them. */
-  | { readonly kind: 'names'; readonly names: readonly string[] }
-  /** The state of the lister, and which stream it visits. */
-  | { readonly kind: 'lister'; readonly state: unknown; readonly visited: string | undefined }
   | { readonly kind: 'retry' }
 
 /** How often a tab says what it has open, in milliseconds. */
@@ -64,8 +62,8 @@ const FORGET_MS = 100_000
 interface BasinParts {
   readonly options: SyncedBasinOptions
   readonly clock: Clock
-  /** The name of the election of the tabs. */
-  readonly election: string
+  /** The name of the channel of the tabs. */
+  readonly channel: string
   readonly closing: AbortController
   /** The streams that this device has opened before. */
   readonly stored: Set<string>
@@ -76,7 +74,7 @@ interface BasinParts {
  * Returned by {@link syncedBasin}.
  *
  * Each tab tells the others which streams it has open, from which all of them derive which ones may connect.
- * A mirror connects in one of the tabs that have its stream open. One tab lists the streams of the server.
+ * A mirror connects in one of the tabs that have its stream open.
  */
 export class SyncedBasin {
   readonly #options: SyncedBasinOptions
@@ -91,8 +89,6 @@ export class SyncedBasin {
   #listed: readonly string[] = []
   /** What other tabs have open, and when they said so. */
   readonly #others = new Map<string, { readonly streams: readonly OpenStream[]; readonly at: number }>()
-  /** The stream without a connection that has one at the moment. */
-  #visited: string | undefined
   readonly #tab = idFrom(secureRandom)
   readonly #membership: Membership
   #lastUse = 0
@@ -101,31 +97,42 @@ export class SyncedBasin {
   /** What the last list of streams was made of. */
   #shown: readonly unknown[] = []
   #isPlanned = false
-  #lister: BasinLister | undefined
-  #stopReports = () => {}
+  readonly #lister: BasinLister
+  /** The streams that may connect, in any tab. */
+  #connected: ReadonlySet<string> = new Set()
+  /** Ends the wait until another stream is due. */
+  #cancelPlan = () => {}
   /** Resolves once every stream has ended whose end has begun. */
   #ended: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
   /** @internal */
-  constructor({ options, clock, election, closing, stored }: BasinParts) {
+  constructor({ options, clock, channel, closing, stored }: BasinParts) {
     this.#options = options
     this.#clock = clock
     this.#closing = closing
     this.#stored = stored
     this.#show()
-    this.#membership = (options.coordinator ?? coordinate)(election, {
-      onElected: (isElected) => this.#onElected(isElected),
+    this.#membership = (options.coordinator ?? coordinate)(channel, {
       onMessage: (message) => this.#onMessage(message as BasinMessage),
     })
-    const stopReports = this.#reportAgain()
-    // The others may have forgotten a tab that was frozen.
-    const ignoreWakeUps = (options.wakeUps ?? browserWakeUps)(() => this.#report(true))
-    this.#stopReports = () => {
-      stopReports()
-      ignoreWakeUps()
+    const { remote, prefix = '', discoverMs: everyMs = DISCOVER_MS } = options
+    const { random = Math.random, wakeUps = browserWakeUps } = options
+    const onNames = (names: readonly string[]) => {
+      if (names.join('\0') === this.#listed.join('\0')) return
+      this.#listed = names
+      this.#show()
     }
-    this.#report(true)
+    const onState = (state: MirrorState) => this.#state.set(state)
+    const listing = { remote, prefix, everyMs, clock, random, wakeUps, onNames, onState }
+    this.#lister = new BasinLister(listing, closing.signal)
+    // The others may have forgotten a tab that was frozen.
+    onAbort(
+      closing.signal,
+      wakeUps(() => this.#report(true)),
+    )
+    void this.#reportAgain()
+    void this.#sendLeft()
   }
 
   /**
@@ -201,8 +208,7 @@ export class SyncedBasin {
 
   async #close(): Promise<void> {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
-    this.#stopReports()
-    this.#lister?.end()
+    this.#cancelPlan()
     this.#post({ kind: 'tab', tab: this.#tab, streams: [], isNew: false })
     this.#membership.leave()
     for (const entry of this.#entries.values()) void this.#end(entry)
@@ -211,49 +217,10 @@ export class SyncedBasin {
     this.#state.end({ kind: 'closed' })
   }
 
-  #onElected(isElected: boolean): void {
-    this.#lister?.end()
-    this.#lister = isElected ? this.#lead() : undefined
-    if (isElected) return
-    this.#state.set({ kind: 'connecting' })
-    this.#report(true)
-  }
-
-  #lead(): BasinLister {
-    const { connectionsMax = CONNECTIONS_MAX, discoverMs = 30_000, prefix = '' } = this.#options
-    const { remote, random = Math.random, wakeUps = browserWakeUps } = this.#options
-    const lister = new BasinLister({
-      remote,
-      prefix,
-      everyMs: discoverMs,
-      clock: this.#clock,
-      random,
-      wakeUps,
-      waiting: () => this.#open().slice(connectionsMax),
-      onVisit: (name) => {
-        this.#visited = name
-        this.#postLister()
-        this.#plan()
-      },
-      onNames: (names) => {
-        if (names.join('\0') === this.#listed.join('\0')) return
-        this.#listed = names
-        this.#post({ kind: 'names', names })
-      },
-      onState: (state) => {
-        this.#state.set(state)
-        this.#postLister()
-        this.#plan()
-      },
-    })
-    void this.#sendLeft(lister.signal)
-    return lister
-  }
-
   /** Opens the streams that have records to send from an earlier run, until these are sent. */
-  async #sendLeft(signal: AbortSignal): Promise<void> {
+  async #sendLeft(): Promise<void> {
     for (const name of [...this.#stored]) {
-      if (signal.aborted) return
+      if (this.#closing.signal.aborted) return
       await this.#entryOf(name).loaded
     }
   }
@@ -262,24 +229,12 @@ export class SyncedBasin {
     this.#membership.post(message)
   }
 
-  #postLister(): void {
-    this.#post({ kind: 'lister', state: encodeState(this.state), visited: this.#visited })
-  }
-
   #onMessage(message: BasinMessage): void {
     if (message.kind === 'retry') this.#retry()
-    else if (message.kind === 'tab') {
+    else {
       const { tab, streams, isNew } = message
       this.#others.set(tab, { streams, at: this.#clock.now() })
       if (isNew) this.#report(false)
-      if (isNew && this.#lister !== undefined) {
-        this.#post({ kind: 'names', names: this.#listed })
-        this.#postLister()
-      }
-    } else if (this.#lister === undefined && message.kind === 'names') this.#listed = message.names
-    else if (this.#lister === undefined && message.kind === 'lister') {
-      this.#visited = message.visited
-      this.#state.set(decodeState(message.state))
     }
     this.#plan()
   }
@@ -291,30 +246,20 @@ export class SyncedBasin {
     this.#post({ kind: 'tab', tab: this.#tab, streams, isNew })
   }
 
-  /**
-   * Reports again and again, because a tab that is killed cannot say so. Returns a function that ends that.
-   */
-  #reportAgain(): () => void {
-    let cancel = () => {}
-    const next = () => {
-      cancel = this.#clock.schedule(
-        REPORT_MS,
-        () => {
-          this.#report(false)
-          this.#plan()
-          next()
-        },
-        { background: true },
-      )
+  /** Reports now, and again and again, because a tab that is killed cannot say so. */
+  async #reportAgain(): Promise<void> {
+    const { signal } = this.#closing
+    for (let isNew = true; !signal.aborted; isNew = false) {
+      this.#report(isNew)
+      this.#plan()
+      await pauseUntil(this.#clock, REPORT_MS, signal)
     }
-    next()
-    return () => cancel()
   }
 
   /** The streams that this tab has open, except those that wait for the app. */
   #openHere(): readonly OpenStream[] {
     const entries = [...this.#entries.values()].filter(({ state }) => state.kind !== 'stopped')
-    return entries.map(({ report }) => report)
+    return entries.map(({ open }) => open)
   }
 
   /** The open streams of all tabs, the one that was used last first. */
@@ -336,15 +281,24 @@ export class SyncedBasin {
   }
 
   #decide(): void {
-    const { connectionsMax = CONNECTIONS_MAX } = this.#options
-    if (JSON.stringify(this.#openHere()) !== this.#reported) this.#report(false)
-    const connected = connectedStreams(this.#open(), this.#visited, connectionsMax)
+    const { connectionsMax = CONNECTIONS_MAX, discoverMs = DISCOVER_MS } = this.#options
+    const { connected, dueInMs } = connectedStreams(
+      this.#open(),
+      this.#connected,
+      this.#clock.now(),
+      connectionsMax,
+      discoverMs,
+    )
+    this.#connected = connected
     // A stopped one has no connection, and keeps its state for the app to see.
     const mayConnect = ({ name, state }: BasinEntry) => connected.has(name) || state.kind === 'stopped'
     // Some give up their connections before others get them.
     const entries = [...this.#entries.values()].sort((a, b) => Number(mayConnect(a)) - Number(mayConnect(b)))
     for (const entry of entries) entry.permit(mayConnect(entry))
-    this.#lister?.check()
+    if (JSON.stringify(this.#openHere()) !== this.#reported) this.#report(false)
+    this.#cancelPlan()
+    const isLater = dueInMs < Number.POSITIVE_INFINITY
+    if (isLater) this.#cancelPlan = this.#clock.schedule(dueInMs, () => this.#plan(), { background: true })
     this.#show()
   }
 
@@ -362,7 +316,8 @@ export class SyncedBasin {
 
   #retry(): void {
     for (const entry of this.#entries.values()) entry.retry()
-    this.#lister?.retry()
+    this.#lister.retry()
+    this.#plan()
   }
 
   #end(entry: BasinEntry): Promise<void> {
@@ -420,7 +375,7 @@ export class SyncedBasin {
 export async function syncedBasin(options: SyncedBasinOptions): Promise<SyncedBasin> {
   assertSyncedBasinOptions(options)
   const { local, prefix = '', signal } = options
-  // An empty stream, whose identity names the election of the tabs.
+  // An empty stream, whose identity names the channel of the tabs.
   const name = `.basin/${prefix}`
   const stream = local.stream(name).sibling(name, { autoCreate: true })
   await stream.readBatch({ count: 1 }, { create: true, signal })
@@ -431,9 +386,9 @@ export async function syncedBasin(options: SyncedBasinOptions): Promise<SyncedBa
   for await (const outbox of local.listAllStreams({ prefix: OUTBOX_PREFIX + prefix }, { signal })) {
     stored.add(outbox.name.slice(OUTBOX_PREFIX.length))
   }
-  const election = `headwater basin ${await stream.identity({ signal })}`
-  const opened = new SyncedBasin({ options, clock, election, closing, stored })
+  const channel = `headwater basin ${await stream.identity({ signal })}`
+  const opened = new SyncedBasin({ options, clock, channel, closing, stored })
   const ignore = onAnyAbort([signal, engineClosing], () => void opened.close())
-  closing.signal.addEventListener('abort', ignore, { once: true })
+  onAbort(closing.signal, ignore)
   return opened
 }

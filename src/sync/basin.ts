@@ -38,32 +38,48 @@ export interface OpenStream {
   readonly name: string
   /** When the app used it last, in milliseconds since the Unix epoch; 0 if it was only opened for a list. */
   readonly usedAt: number
-  /** Whether a connection has nothing to fetch or to send at the moment, or cannot do it. */
-  readonly isDone: boolean
+  /**
+   * When it had a connection last with nothing left to fetch or to send, or that failed. Infinite while it has
+   * such a connection, and 0 if it never had.
+   */
+  readonly visitedAt: number
 }
 
 /** Joins what tabs have open: each stream once, the one that was used last first. */
 export function openInTabs(tabs: Iterable<readonly OpenStream[]>): readonly OpenStream[] {
   const joined = new Map<string, OpenStream>()
   for (const stream of [...tabs].flat()) {
-    const { name, usedAt, isDone } = stream
-    const known = joined.get(name) ?? stream
-    joined.set(name, { name, usedAt: Math.max(known.usedAt, usedAt), isDone: known.isDone || isDone })
+    const { name, usedAt, visitedAt } = joined.get(stream.name) ?? stream
+    joined.set(name, {
+      name,
+      usedAt: Math.max(usedAt, stream.usedAt),
+      visitedAt: Math.max(visitedAt, stream.visitedAt),
+    })
   }
   return [...joined.values()].sort((a, b) => b.usedAt - a.usedAt || (a.name < b.name ? -1 : 1))
 }
 
 /**
- * Decides which streams may connect: those that were used last. While one that has no connection is visited,
- * it has the last one.
+ * Decides which open streams may connect: those that were used last. The last connection goes to the others
+ * in turn, first to the one that had it longest ago, if that is `everyMs` ago. `before` are those that were
+ * connected so far. Also returns the time in which another one is due, in milliseconds; infinite if none is.
  */
 export function connectedStreams(
   open: readonly OpenStream[],
-  visited: string | undefined,
+  before: ReadonlySet<string>,
+  now: number,
   connectionsMax: number,
-): ReadonlySet<string> {
-  const names = open.map(({ name }) => name)
-  if (visited === undefined || !names.includes(visited)) return new Set(names.slice(0, connectionsMax))
-  const others = names.filter((name) => name !== visited)
-  return new Set([visited, ...others.slice(0, connectionsMax - 1)])
+  everyMs: number,
+): { readonly connected: ReadonlySet<string>; readonly dueInMs: number } {
+  const always = open.slice(0, connectionsMax - 1)
+  const others = open.slice(connectionsMax - 1)
+  const dueInMs = ({ visitedAt }: OpenStream) =>
+    visitedAt === Number.POSITIVE_INFINITY ? visitedAt : everyMs - Math.abs(now - visitedAt)
+  const [first] = [...others].sort((a, b) => (dueInMs(a) < dueInMs(b) ? -1 : 1))
+  // Those that are due soon follow one that was visited, before the connection goes back.
+  const isVisiting = others.slice(1).some(({ name }) => before.has(name))
+  const isDue = first !== undefined && dueInMs(first) <= (isVisiting ? everyMs / 2 : 0)
+  const connected = [...always, ...(isDue ? [first] : others.slice(0, 1))]
+  const later = others.map(dueInMs).filter((ms) => ms > 0)
+  return { connected: new Set(connected.map(({ name }) => name)), dueInMs: Math.min(...later) }
 }

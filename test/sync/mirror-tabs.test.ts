@@ -14,9 +14,8 @@ async function openTabs() {
 /** Elects every candidate, as where they cannot know of each other. */
 const alone: Coordinator = (_, { onElected }) => {
   let hasLeft = false
-  queueMicrotask(() => hasLeft || onElected(true))
+  queueMicrotask(() => hasLeft || onElected?.(true))
   return {
-    stand: () => {},
     post: () => {},
     leave: () => {
       hasLeft = true
@@ -32,7 +31,7 @@ function pausable() {
     let membership = join()
     pause = () => {
       membership.leave()
-      candidate.onElected(false)
+      candidate.onElected?.(false)
       membership = join()
     }
     return {
