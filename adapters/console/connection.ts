@@ -1,7 +1,7 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { HeaderPrefix } from '../../src/wire/headers.ts'
 import { ClientCore } from '../client/core.ts'
-import type { ConnectOptions, Headwater } from '../client/index.ts'
+import type { Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
 import { RemoteHeadwater } from '../client/remote.ts'
 import type { Sender } from '../client/sender.ts'
@@ -52,16 +52,9 @@ export class Connection {
     this.#token = token
     this.target = target
     this.isAuthorized = token !== undefined
-    // The user can try again, and would have to wait for more attempts.
-    const core = this.#client({ retries: 1 })
+    const core = this.#client()
     this.hw = new RemoteHeadwater(core)
     this.sender = core.sender
-  }
-
-  /** Makes a client whose reads reconnect forever, and report the reason each time. */
-  reconnecting(onRetry: (error: HeadwaterError, delayMs: number) => void): Headwater {
-    const forever = Number.POSITIVE_INFINITY
-    return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))
   }
 
   /**
@@ -98,7 +91,7 @@ export class Connection {
     void this.hw.close()
   }
 
-  #client(options: Partial<ConnectOptions>): ClientCore {
+  #client(): ClientCore {
     const { url, headerPrefix } = this.target
     const given = settingsOf({
       url,
@@ -107,7 +100,9 @@ export class Connection {
       autoCreate: false,
       defaultRetention: 'server',
       fetch: (request) => this.#send(request, given),
-      ...options,
+      // The user can try again, and would have to wait for more attempts.
+      retries: 1,
+      resumes: 1,
     })
     // Every server sends events, never compressed: the page has no codecs.
     return new ClientCore({ ...given, readsEvents: true })

@@ -7,13 +7,9 @@ import { appendCall, curlCommand, readCall } from '../../adapters/console/snippe
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
 import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/fence-and-trim.tsx'
 import { type Format, renderBody } from '../../adapters/console/stream/record.ts'
-import { fixedStart, follow } from '../../adapters/console/stream/tail.ts'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
-import { createHandler } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { open } from '../../src/index.ts'
 import { accessScope, OPERATIONS } from '../../src/model/access.ts'
-import { textOf, utf8 } from '../../src/model/bytes.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import { trimRecord } from '../../src/model/record.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
@@ -224,94 +220,6 @@ describe('the scope of a token in words', () => {
     expect(scopeWarnings(accessScope({ basins: { prefix: '' }, ops: ['read'] }))).toEqual([
       'Operations on streams are selected, but no stream or no basin is.',
     ])
-  })
-})
-
-describe('following a stream', () => {
-  const target = { basin: 'basin-to-follow', stream: 'logs', encryptionKey: '' }
-  const events = { onRecords: () => {}, onTail: () => {}, onReconnect: () => {} }
-
-  async function served() {
-    const hw = await open({ storage: memory() })
-    onTestFinished(() => hw.close())
-    await hw.createBasin('basin-to-follow')
-    await hw.basin('basin-to-follow').createStream('logs')
-    return {
-      stream: hw.basin('basin-to-follow').stream('logs'),
-      handler: createHandler(hw, { auth: 'none' }),
-    }
-  }
-
-  it('continues after lost connections without a gap or a repeat, and reports them', {
-    tags: ['slow'],
-  }, async () => {
-    const { stream, handler } = await served()
-    await stream.append(['0', '1', '2'])
-    let connections = 0
-    const connection = new Connection(async (request) => {
-      const response = await handler(request)
-      if (++connections === 4) return response
-      if (connections === 2) throw new TypeError('network')
-      // Breaks off after the first chunk.
-      const reader = response.body!.getReader()
-      const { value } = await reader.read()
-      await reader.cancel()
-      return new Response(value, { headers: response.headers })
-    }, TARGET)
-    const abort = new AbortController()
-    onTestFinished(() => abort.abort())
-    const bodies: (string | undefined)[] = []
-    const messages: string[] = []
-    let tail = 0
-    const following = follow(
-      connection,
-      target,
-      { seqNum: 0 },
-      {
-        onRecords: (records) => bodies.push(...records.map(({ body }) => textOf(body))),
-        onTail: ({ seqNum }) => {
-          tail = seqNum
-        },
-        onReconnect: ({ message }) => messages.push(message),
-      },
-      abort.signal,
-    )
-    await expect.poll(() => connections).toBe(4)
-    await stream.append('3')
-    await expect.poll(() => bodies).toEqual(['0', '1', '2', '3'])
-    await expect.poll(() => tail).toBe(4)
-    expect(messages).toContain('cannot reach the server: network')
-    abort.abort()
-    await expect(following).rejects.toBe(abort.signal.reason)
-  })
-
-  it.each([
-    [{ tailOffset: 3 }, { seqNum: 7 }],
-    [{ tailOffset: 30 }, { seqNum: 0 }],
-    // Records before the tail may still follow.
-    [{ seqNum: 5 }, undefined],
-    [{ timestamp: 5 }, undefined],
-  ])('from %j continues from %j once the tail is 10', (start, next) => {
-    expect(fixedStart(start, { seqNum: 10, timestamp: 0 })).toEqual(next ?? start)
-  })
-
-  it('ends with an error at an address that is not a server of the protocol', async () => {
-    const page = async () => new Response('<!doctype html>', { headers: { 'content-type': 'text/html' } })
-    const connection = new Connection(page, TARGET)
-    const { signal } = new AbortController()
-    await expect(follow(connection, target, { seqNum: 0 }, events, signal)).rejects.toThrow(
-      'unexpected response from the server: it is not a read session',
-    )
-    await expect(connection.hw.listBasins()).rejects.toThrow('perhaps of a gateway')
-  })
-
-  it('ends with the error of a stream that does not exist', async () => {
-    const { handler } = await served()
-    const { signal } = new AbortController()
-    const missing = { ...target, stream: 'missing' }
-    await expect(
-      follow(new Connection(handler, TARGET), missing, { tailOffset: 1 }, events, signal),
-    ).rejects.toMatchObject({ code: 'stream_not_found' })
   })
 })
 

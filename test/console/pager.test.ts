@@ -2,7 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
 import { PAGE_RECORDS, Pager } from '../../adapters/console/stream/pager.ts'
 import { matcherOf, parseQuery } from '../../adapters/console/stream/query.ts'
-import { type SearchOrder, StreamSearch } from '../../adapters/console/stream/search.ts'
+import { RecordWindow } from '../../adapters/console/stream/record-window.ts'
+import { StreamSearch } from '../../adapters/console/stream/search.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Stream } from '../../src/index.ts'
@@ -10,7 +11,13 @@ import { open, type Stream } from '../../src/index.ts'
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 const STREAM = { basin: 'basin-of-pages', stream: 'logs', encryptionKey: '' }
 
-async function served(count: number, body = (index: number) => `record ${index}`) {
+type Fetch = (request: Request) => Promise<Response>
+
+async function served(
+  count: number,
+  body = (index: number) => `record ${index}`,
+  through = (fetch: Fetch) => fetch,
+) {
   const hw = await open({ storage: memory(), trimGraceMs: 0 })
   onTestFinished(() => hw.close())
   await hw.createBasin(STREAM.basin)
@@ -18,7 +25,7 @@ async function served(count: number, body = (index: number) => `record ${index}`
   const handle = hw.basin(STREAM.basin).stream(STREAM.stream)
   await appendTo(handle, count, body)
   const requests: string[] = []
-  const handler = createHandler(hw, { auth: 'none' })
+  const handler = through(createHandler(hw, { auth: 'none' }))
   const connection = new Connection((request) => {
     requests.push(`${request.headers.get('accept') ?? ''} ${new URL(request.url).search}`)
     return handler(request)
@@ -104,28 +111,99 @@ describe('a pager', () => {
   })
 })
 
+describe('a pager at the tail', () => {
+  it('continues after lost connections without a gap or a repeat, and reports them', {
+    tags: ['slow'],
+  }, async () => {
+    let connections = 0
+    const breaking = (handler: Fetch) => async (request: Request) => {
+      const response = await handler(request)
+      if (request.headers.get('accept') !== 'text/event-stream') return response
+      if (++connections === 4) return response
+      if (connections === 2) throw new TypeError('network')
+      // Breaks off after the first chunk.
+      const reader = response.body!.getReader()
+      const { value } = await reader.read()
+      await reader.cancel()
+      return new Response(value, { headers: response.headers })
+    }
+    const { connection, stream } = await served(3, String, breaking)
+    const errors: string[] = []
+    const pager = new Pager(connection, STREAM, () => {
+      if (pager.state.kind === 'failed') errors.push(pager.state.error.message)
+    })
+    onTestFinished(() => pager.close())
+    pager.open({ tailOffset: 100 })
+    await expect.poll(() => connections, { timeout: 10_000 }).toBe(4)
+    await stream.append('3')
+    await expect.poll(() => extent(pager)).toEqual([0, 4])
+    expect(pager.window.shown.map(({ seqNum }) => seqNum)).toEqual([0, 1, 2, 3])
+    expect([pager.tail, errors]).toEqual([4, ['cannot reach the server: network']])
+  })
+
+  it.each([
+    ['a page of something else', async () => new Response('<!doctype html>'), /unexpected response/],
+    ['a stream that does not exist', undefined, /not found/],
+  ])('stops with the error of %s', async (_, answer, message) => {
+    const { connection } = await served(1, String, (handler) => answer ?? handler)
+    const pager = new Pager(connection, { ...STREAM, stream: 'missing' }, () => {})
+    onTestFinished(() => pager.close())
+    pager.open({ tailOffset: 1 })
+    await expect.poll(() => pager.state).toMatchObject({ kind: 'failed', error: { message } })
+  })
+})
+
+describe('the records of a window', () => {
+  const records = (first: number, end: number, bytes = 1) =>
+    Array.from({ length: end - first }, (_, index) => ({
+      ...{ seqNum: first + index, timestamp: 0, headers: [], body: new Uint8Array(bytes) },
+    }))
+  const numbers = ({ shown }: RecordWindow) => [shown[0]?.seqNum, shown.at(-1)?.seqNum, shown.length]
+
+  it('are dropped at the other end beyond its limit, and filtered', () => {
+    const window = new RecordWindow()
+    window.append(records(1000, 6000))
+    expect(window.hasRoomFor(records(6000, 6001))).toBe(false)
+    window.append(records(6000, 6001))
+    expect(numbers(window)).toEqual([1001, 6000, 5000])
+    expect(window.prepend(records(999, 1001))).toBe(true)
+    expect(numbers(window)).toEqual([999, 5998, 5000])
+    window.filter(({ seqNum }) => seqNum % 1000 === 0)
+    window.append(records(5999, 6001))
+    expect(window.shown.map(({ seqNum }) => seqNum)).toEqual([2000, 3000, 4000, 5000, 6000])
+    expect([window.first, window.end, window.held]).toEqual([1001, 6001, 5000])
+  })
+
+  it('have bounded bytes, unless a single one exceeds them', () => {
+    const window = new RecordWindow()
+    window.append(records(0, 40, 1_048_576))
+    expect([window.first, window.end]).toEqual([9, 40])
+    window.append(records(40, 41, 64 * 1_048_576))
+    expect([window.first, window.end]).toEqual([40, 41])
+  })
+})
+
 describe('a search through a whole stream', () => {
-  async function searching(count: number, query: string, order: SearchOrder = 'newest', from?: number) {
+  async function searching(count: number, query: string, end?: number) {
     const { connection } = await served(count, (index) => `{"n":${index}}`)
     const selects = matcherOf(parseQuery(query))
-    const search = new StreamSearch(connection, STREAM, order, from, selects, () => {})
+    const search = new StreamSearch(connection, STREAM, end, selects, () => {})
     onTestFinished(() => search.cancel())
     await expect.poll(() => search.state).not.toBe('running')
-    search.found.scan()
-    return { search, numbers: search.found.records().map(({ seqNum }) => seqNum) }
+    return { search, numbers: search.found.shown.map(({ seqNum }) => seqNum) }
   }
 
-  it.each(['newest', 'oldest'] as const)('finds every record from the %s on', async (order) => {
-    const { search, numbers } = await searching(1200, '.n>=190 .n<210', order)
+  it('finds every record', async () => {
+    const { search, numbers } = await searching(1200, '.n>=190 .n<210')
     expect(numbers).toEqual(Array.from({ length: 20 }, (_, index) => 190 + index))
-    expect([search.state, search.scanned, search.total, search.part]).toEqual(['done', 1200, 1200, 1])
+    expect([search.state, search.scanned, search.total]).toEqual(['done', 1200, 1200])
   })
 
   it('pauses at its limit, from where another one continues', async () => {
     const first = await searching(1500, '.n')
     expect([first.search.state, first.search.next]).toEqual(['limited', 500])
     expect([first.numbers[0], first.numbers.length]).toEqual([500, 1000])
-    const rest = await searching(1500, '.n', 'newest', first.search.next)
+    const rest = await searching(1500, '.n', first.search.next)
     expect([rest.search.state, rest.numbers[0], rest.numbers.length]).toEqual(['done', 0, 500])
   })
 })

@@ -6,16 +6,16 @@ import { columnValue } from './query.ts'
 /** Saves the records that are shown. */
 export function DownloadMenu(props: {
   readonly name: string
-  readonly records: () => readonly SequencedRecord[]
+  readonly records: readonly SequencedRecord[]
   readonly columns: readonly string[]
 }) {
   const { name, records, columns } = props
   return (
     <Menu label="Download">
-      <button type="button" onClick={() => download(`${name}.jsonl`, records().map(jsonLine))}>
+      <button type="button" onClick={() => download(`${name}.jsonl`, records.map(jsonLine))}>
         JSON lines
       </button>
-      <button type="button" onClick={() => download(`${name}.csv`, [csvOf(records(), columns)])}>
+      <button type="button" onClick={() => download(`${name}.csv`, [csvOf(records, columns)])}>
         CSV
       </button>
       <button
@@ -23,7 +23,7 @@ export function DownloadMenu(props: {
         onClick={() =>
           download(
             `${name}.bin`,
-            records().map(({ body }) => body as Uint8Array<ArrayBuffer>),
+            records.map(({ body }) => body as Uint8Array<ArrayBuffer>),
           )
         }
       >

@@ -1,20 +1,25 @@
-import type { HeadwaterError } from '../../../src/model/errors.ts'
-import type { StreamPosition } from '../../../src/model/position.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { ReadQuery } from '../../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
 import type { CurlTarget } from '../snippets.ts'
 import { RecordWindow } from './record-window.ts'
-import { fixedStart, follow, type Start } from './tail.ts'
+
+/** The first record that is shown. */
+export type Start = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
 
 /** How many records a page has, unless they exceed what one reply holds. */
 export const PAGE_RECORDS = 500
 /** How many records an opened position loads at least, because a reply holds few large ones. */
 const VIEW_RECORDS = 25
+/** The time after which a failure that may pass is tried again. */
+const RETRY_MS = 2000
+/** Reading gives way to the page this often. */
+const WORK_MS = 12
 
 /** The activity of a pager at the tail: none while it is `idle`. */
 type PagerState =
   | { readonly kind: 'idle' | 'connecting' | 'live' }
-  | { readonly kind: 'retrying'; readonly message: string; readonly retryAt: number }
   | { readonly kind: 'failed'; readonly error: Error }
 
 /** A part of a stream, loaded page by page in both directions, and followed at the tail. */
@@ -124,12 +129,18 @@ export class Pager {
         this.isLoading = false
         this.#onChange()
       },
-      (error) => {
-        if (signal.aborted) return
-        this.isLoading = false
-        this.#set({ kind: 'failed', error })
-      },
+      (error) => this.#fail(error, signal),
     )
+  }
+
+  /** Shows an error, and continues after a while if it may pass: none is skipped. */
+  #fail(error: Error, signal: AbortSignal): void {
+    if (signal.aborted) return
+    this.isLoading = false
+    this.#set({ kind: 'failed', error })
+    if (!HeadwaterError.is(error) || !error.retryable) return
+    const timer = setTimeout(() => this.resume(), RETRY_MS)
+    signal.addEventListener('abort', () => clearTimeout(timer))
   }
 
   get #handle() {
@@ -201,37 +212,46 @@ export class Pager {
 
   #follow(): void {
     const signal = this.#restart()
+    this.hasNewer = false
+    this.#set({ kind: 'connecting' })
+    this.#readTail(signal).catch((error) => this.#fail(error, signal))
+  }
+
+  async #readTail(signal: AbortSignal): Promise<void> {
     const { window } = this
     const from: Start = window.end === undefined ? this.#start : { seqNum: window.end }
     // Records before the first known tail are history.
     let liveFrom: number | undefined
-    this.hasNewer = false
-    this.#set({ kind: 'connecting' })
-    const events = {
-      onRecords: (records: readonly SequencedRecord[]) => {
-        if (signal.aborted) return
-        if (!this.isAtEnd && !window.hasRoomFor(records)) {
-          this.hasNewer = true
-          this.#restart()
-          this.#checkTail(this.#abort.signal)
-          return
-        }
-        this.#append(records)
-        this.appended += records.filter(({ seqNum }) => liveFrom !== undefined && seqNum >= liveFrom).length
-        this.#set({ kind: 'live' })
-      },
-      onTail: (tail: StreamPosition) => {
-        if (signal.aborted) return
+    let workSince = performance.now()
+    for await (const event of this.#handle.follow(from, { as: 'bytes', signal }).events()) {
+      if (signal.aborted) return
+      const records = event.kind === 'batch' ? event.batch.records : []
+      const { tail } = event.kind === 'batch' ? event.batch : event
+      if (!this.isAtEnd && !window.hasRoomFor(records)) {
+        this.hasNewer = true
+        this.#checkTail(this.#restart())
+        return
+      }
+      this.#append(records)
+      this.appended += records.filter(({ seqNum }) => liveFrom !== undefined && seqNum >= liveFrom).length
+      if (tail !== undefined) {
         this.tail = tail.seqNum
         liveFrom ??= tail.seqNum
-        if (window.held === 0) this.#start = fixedStart(this.#start, tail)
-        this.#set({ kind: 'live' })
-      },
-      onReconnect: ({ message }: HeadwaterError, delayMs: number) =>
-        this.#set({ kind: 'retrying', message, retryAt: Date.now() + delayMs }),
+        // A later read would count from a later tail, and miss the records between.
+        const { tailOffset } = this.#start
+        if (window.held === 0 && tailOffset !== undefined) {
+          this.#start = { seqNum: Math.max(0, tail.seqNum - tailOffset) }
+        }
+      }
+      this.#set({ kind: 'live' })
+      workSince = await yieldToPage(workSince)
     }
-    follow(this.#connection, this.#target, from, events, signal).catch(
-      (error) => signal.aborted || this.#set({ kind: 'failed', error }),
-    )
   }
+}
+
+/** Gives way to the page if the work has lasted too long. Resolves to when the work began. */
+export async function yieldToPage(workSince: number): Promise<number> {
+  if (performance.now() - workSince <= WORK_MS) return workSince
+  await new Promise((resolve) => setTimeout(resolve))
+  return performance.now()
 }

@@ -1,6 +1,6 @@
 import type { Options } from '../ui/field.tsx'
+import type { Start } from './pager.ts'
 import type { Format } from './record.ts'
-import type { Start } from './tail.ts'
 
 /** The content of the records tab of a stream, as its address stores it. */
 export interface RecordsPlace {

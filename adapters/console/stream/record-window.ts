@@ -1,16 +1,9 @@
 import { meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
 
 /** The most records that a window holds. */
-const RECORDS_MAX = 20_000
+const RECORDS_MAX = 5000
 /** The most metered bytes that a window holds, unless a single record is larger. */
 const BYTES_MAX = 32 * 1_048_576
-
-interface Entry {
-  readonly record: SequencedRecord
-  readonly bytes: number
-  /** Whether the filter selects it; undefined until it has seen it. */
-  isSelected: boolean | undefined
-}
 
 type Filter = (record: SequencedRecord) => boolean
 
@@ -20,120 +13,77 @@ type Filter = (record: SequencedRecord) => boolean
  * shown.
  */
 export class RecordWindow {
-  #entries: Entry[] = []
-  #shown: Entry[] = []
+  #held: readonly SequencedRecord[] = []
+  #shown: readonly SequencedRecord[] = []
   #bytes = 0
-  #filter: Filter | undefined
+  #selects: Filter = () => true
 
-  /** How many records are selected. */
-  get length(): number {
-    return this.#shown.length
+  /** The selected records. */
+  get shown(): readonly SequencedRecord[] {
+    return this.#shown
   }
 
   /** How many records are held, selected or not. */
   get held(): number {
-    return this.#entries.length
+    return this.#held.length
   }
 
   /** Whether records can be added without dropping others. */
   hasRoomFor(records: readonly SequencedRecord[]): boolean {
-    const bytes = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), this.#bytes)
-    return this.held + records.length <= RECORDS_MAX && bytes <= BYTES_MAX
+    return this.held + records.length <= RECORDS_MAX && this.#bytes + bytesOf(records) <= BYTES_MAX
   }
 
   /** The first sequence number that is held; undefined if there is none. */
   get first(): number | undefined {
-    return this.#entries[0]?.record.seqNum
+    return this.#held[0]?.seqNum
   }
 
   /** The sequence number after the last one that is held; undefined if there is none. */
   get end(): number | undefined {
-    const last = this.#entries.at(-1)
-    return last && last.record.seqNum + 1
-  }
-
-  /** A selected record. */
-  at(index: number): SequencedRecord | undefined {
-    return this.#shown[index]?.record
-  }
-
-  /** The selected records. */
-  records(): SequencedRecord[] {
-    return this.#shown.map(({ record }) => record)
-  }
-
-  /** The position of the first selected record at a sequence number or after it. */
-  lowerBound(seqNum: number): number {
-    let low = 0
-    let high = this.#shown.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (this.#shown[middle]!.record.seqNum < seqNum) low = middle + 1
-      else high = middle
-    }
-    return low
+    const last = this.#held.at(-1)
+    return last && last.seqNum + 1
   }
 
   /** The position of a record among the selected ones; -1 if it is not one. */
-  indexOf(seqNum: number): number {
-    const index = this.lowerBound(seqNum)
-    return this.at(index)?.seqNum === seqNum ? index : -1
+  indexOf(seqNum: number | undefined): number {
+    return this.#shown.findIndex((record) => record.seqNum === seqNum)
   }
 
   /** Adds later records. */
   append(records: readonly SequencedRecord[]): void {
-    for (const entry of this.#entriesOf(records)) this.#entries.push(entry)
+    this.#held = [...this.#held, ...records]
+    this.#bytes += bytesOf(records)
     let count = 0
-    while (this.#exceeds(count)) this.#bytes -= this.#entries[count++]!.bytes
-    this.#entries.splice(0, count)
+    while (this.#exceeds(count)) this.#bytes -= bytesOf([this.#held[count++]!])
+    this.#held = this.#held.slice(count)
+    const first = this.first ?? 0
+    const shown = [...this.#shown, ...records.filter(this.#selects)]
+    this.#shown = shown.filter(({ seqNum }) => seqNum >= first)
   }
 
   /** Adds earlier records. Returns whether later ones were dropped. */
   prepend(records: readonly SequencedRecord[]): boolean {
-    this.#entries = [...this.#entriesOf(records), ...this.#entries]
+    this.#held = [...records, ...this.#held]
+    this.#bytes += bytesOf(records)
     let count = 0
-    while (this.#exceeds(count)) this.#bytes -= this.#entries[this.held - ++count]!.bytes
-    this.#entries.length -= count
+    while (this.#exceeds(count)) this.#bytes -= bytesOf([this.#held[this.held - ++count]!])
+    this.#held = this.#held.slice(0, this.held - count)
+    const end = this.end ?? 0
+    const shown = [...records.filter(this.#selects), ...this.#shown]
+    this.#shown = shown.filter(({ seqNum }) => seqNum < end)
     return count > 0
   }
 
-  /** Selects the records that a filter returns true for, as far as {@link scan} gets. */
-  filter(filter: Filter | undefined): void {
-    this.#filter = filter
-    for (const entry of this.#entries) entry.isSelected = undefined
-  }
-
-  /**
-   * Applies the filter to records that it has not seen, until `isDue` returns true. Returns whether it has
-   * seen all of them.
-   */
-  scan(isDue: () => boolean = () => false): boolean {
-    let seen = 0
-    let isDone = true
-    for (const entry of this.#entries) {
-      if (entry.isSelected !== undefined) continue
-      if (++seen % 64 === 0 && isDue()) {
-        isDone = false
-        break
-      }
-      entry.isSelected = this.#filter?.(entry.record) ?? true
-    }
-    this.#shown = this.#entries.filter(({ isSelected }) => isSelected === true)
-    return isDone
+  /** Selects the records that a filter returns true for; all of them if there is none. */
+  filter(selects: Filter = () => true): void {
+    this.#selects = selects
+    this.#shown = this.#held.filter(selects)
   }
 
   clear(): void {
-    this.#entries = []
+    this.#held = []
     this.#shown = []
     this.#bytes = 0
-  }
-
-  #entriesOf(records: readonly SequencedRecord[]): Entry[] {
-    return records.map((record) => {
-      const bytes = meteredBytesOf(record.headers, record.body)
-      this.#bytes += bytes
-      return { record, bytes, isSelected: undefined }
-    })
   }
 
   /** Whether what is left after dropping some is still too much. One record is held in any case. */
@@ -141,4 +91,8 @@ export class RecordWindow {
     const left = this.held - dropped
     return left > RECORDS_MAX || (this.#bytes > BYTES_MAX && left > 1)
   }
+}
+
+function bytesOf(records: readonly SequencedRecord[]): number {
+  return records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
 }

@@ -1,7 +1,6 @@
-import { useEffect } from 'preact/hooks'
 import { useConsole } from '../context.ts'
 import { formatCount, plural } from '../format.ts'
-import { LostConnection, Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/notice.tsx'
 import type { Pager } from './pager.ts'
 import type { StreamSearch } from './search.ts'
 import type { PagedRecords } from './use-pager.ts'
@@ -9,23 +8,21 @@ import type { PagedRecords } from './use-pager.ts'
 /** The range of records that is shown, its distance to the tail, and the controls to reach the rest. */
 export function RecordsStatus(props: {
   readonly records: PagedRecords
+  /** Continues a search. */
+  readonly onSearch: (end: number | undefined) => void
   readonly hasFilter: boolean
   /** The name of the cipher whose key is missing. */
   readonly needsKey: boolean
 }) {
-  const { records, hasFilter, needsKey } = props
-  const { pager, search, window, isFiltered, rate } = records
+  const { records, onSearch, hasFilter, needsKey } = props
+  const { pager, search, window, rate } = records
   const { state, behind } = pager
   const { loss } = useConsole()
-  useEffect(() => {
-    if (loss === undefined && state.kind === 'retrying') pager.resume()
-  }, [loss])
-  if (search !== undefined) return <SearchStatus search={search} records={records} />
+  if (search !== undefined) {
+    return <SearchStatus search={search} onContinue={() => onSearch(search.next)} onEnd={records.endSearch} />
+  }
   return (
     <>
-      {state.kind === 'retrying' && loss === undefined && (
-        <LostConnection {...state} onRetry={() => pager.resume()} />
-      )}
       <p class="status">
         <span class={`state ${needsKey ? 'paused' : state.kind}`} role="status">
           {needsKey ? 'The encryption key is missing' : stateText(pager)}
@@ -35,11 +32,7 @@ export function RecordsStatus(props: {
             {plural(window.held, 'record')} loaded: {window.first} to {window.end! - 1}
           </span>
         )}
-        {hasFilter && (
-          <span>
-            {formatCount(window.length)} match{isFiltered ? '' : ' so far'}
-          </span>
-        )}
+        {hasFilter && <span>{formatCount(window.shown.length)} match</span>}
         {state.kind === 'live' && <span>{formatCount(rate)}/s</span>}
         {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
         {pager.hasOlder && window.held > 0 && (
@@ -53,7 +46,9 @@ export function RecordsStatus(props: {
           </button>
         )}
       </p>
-      {state.kind === 'failed' && !needsKey && <Problem error={state.error} onRetry={() => pager.resume()} />}
+      {state.kind === 'failed' && !needsKey && loss === undefined && (
+        <Problem error={state.error} onRetry={() => pager.resume()} />
+      )}
     </>
   )
 }
@@ -66,24 +61,22 @@ const SEARCH_STATES: Readonly<Record<StreamSearch['state'], string>> = {
   failed: 'The search failed',
 }
 
-function SearchStatus({
-  search,
-  records,
-}: {
+function SearchStatus(props: {
   readonly search: StreamSearch
-  readonly records: PagedRecords
+  readonly onContinue: () => void
+  readonly onEnd: () => void
 }) {
-  const { state, order, found, scanned, total, next, rate, part, error } = search
-  const other = order === 'newest' ? 'oldest' : 'newest'
+  const { search, onContinue, onEnd } = props
+  const { state, found, scanned, total, rate, error } = search
   return (
     <>
       <p class="status">
         <span class={`state ${state}`} role="status">
           {SEARCH_STATES[state]}
         </span>
-        <progress value={part} aria-label="Progress of the search" />
+        <progress value={scanned} max={total || 1} aria-label="Progress of the search" />
         <span>
-          {formatCount(scanned)} of {plural(total, 'record')}, {order} first
+          {formatCount(scanned)} of {plural(total, 'record')}, the newest first
         </span>
         <span>{formatCount(rate)}/s</span>
         <span>{formatCount(found.held)} found</span>
@@ -93,15 +86,12 @@ function SearchStatus({
           </button>
         ) : (
           state !== 'done' && (
-            <button type="button" class="link" onClick={() => records.searchAll(order, next)}>
+            <button type="button" class="link" onClick={onContinue}>
               Continue
             </button>
           )
         )}
-        <button type="button" class="link" onClick={() => records.searchAll(other)}>
-          Search {other} first
-        </button>
-        <button type="button" class="link" onClick={records.endSearch}>
+        <button type="button" class="link" onClick={onEnd}>
           Back to the pages
         </button>
       </p>
@@ -117,7 +107,6 @@ function stateText({ state, isPaused, isLoading }: Pager): string {
     idle: 'Not following',
     connecting: 'Connecting',
     live: 'Live',
-    retrying: 'Reconnecting',
     failed: 'Stopped',
   }[state.kind]
 }

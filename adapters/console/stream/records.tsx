@@ -8,10 +8,10 @@ import { Select } from '../ui/field.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { DownloadMenu } from './download.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
+import type { Start } from './pager.ts'
 import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from './place.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
 import { RecordsStatus } from './records-status.tsx'
-import type { Start } from './tail.ts'
 import { type PagedRecords, usePager } from './use-pager.ts'
 
 /** The height of a row, in CSS pixels; `.row` in `views.css` has the same. */
@@ -53,6 +53,11 @@ export function Records(props: {
     setPlace({ record: undefined, from: follows ? undefined : next })
     pager.open(next)
   }
+  const searchFrom = (end?: number) => {
+    setPlace({ record: undefined })
+    setFollowing(true)
+    records.searchAll(end)
+  }
   const goToEnd = () => {
     if (pager.hasNewer || search !== undefined) show(AT_TAIL)
     else {
@@ -61,9 +66,12 @@ export function Records(props: {
     }
   }
 
-  const index = selected === undefined ? -1 : window.indexOf(selected)
-  const record = window.at(index)
-  const digits = String(window.at(window.length - 1)?.seqNum ?? 0).length
+  const { shown } = window
+  const index = window.indexOf(selected)
+  const record = shown[index]
+  // Scrolling may come between a change of the window and the next frame.
+  const keyOf = (row: number) => shown[row]?.seqNum ?? 0
+  const digits = String(shown.at(-1)?.seqNum ?? 0).length
   return (
     <section class="records">
       <div class="toolbar">
@@ -90,10 +98,7 @@ export function Records(props: {
         <button
           type="button"
           disabled={settled.trim() === '' || settled !== filter || problem !== undefined}
-          onClick={() => {
-            setFollowing(true)
-            records.searchAll('newest')
-          }}
+          onClick={() => searchFrom()}
         >
           Search the stream
         </button>
@@ -122,14 +127,19 @@ export function Records(props: {
           onChange={() => setPlace({ record: undefined })}
         />
         <span class="spacer" />
-        <DownloadMenu name={stream} records={() => window.records()} columns={columns} />
+        <DownloadMenu name={stream} records={shown} columns={columns} />
         <CurlButton call={() => readCall(target, { ...start, waitMs: Number.POSITIVE_INFINITY })} />
       </div>
       {problem !== undefined && <p class="problem">{problem}</p>}
-      <RecordsStatus records={records} hasFilter={settled.trim() !== ''} needsKey={needsKey} />
+      <RecordsStatus
+        records={records}
+        onSearch={searchFrom}
+        hasFilter={settled.trim() !== ''}
+        needsKey={needsKey}
+      />
       <div class={record === undefined ? 'split' : 'split open'}>
         <div class="log" style={{ '--digits': Math.max(4, digits), '--columns': columns.length }}>
-          {columns.length > 0 && window.length > 0 && (
+          {columns.length > 0 && shown.length > 0 && (
             <div class="row titles" aria-hidden="true">
               <span />
               <span />
@@ -140,7 +150,7 @@ export function Records(props: {
               ))}
             </div>
           )}
-          {window.length === 0 ? (
+          {shown.length === 0 ? (
             <p class="empty">
               {needsKey
                 ? `The records are encrypted with ${cipher}. Enter the encryption key above to read them.`
@@ -149,22 +159,24 @@ export function Records(props: {
           ) : (
             <VirtualList
               label="Records"
-              count={window.length}
+              count={shown.length}
               rowHeight={ROW_HEIGHT}
-              renderRow={(row) => <RecordRow record={window.at(row)!} format={bodies} columns={columns} />}
-              // Scrolling may come between a change of the window and the next frame.
-              keyOf={(row) => window.at(row)?.seqNum ?? 0}
-              rowOf={(seqNum) => window.lowerBound(seqNum)}
+              renderRow={(row) => <RecordRow record={shown[row]!} format={bodies} columns={columns} />}
+              keyOf={keyOf}
+              rowOf={(seqNum) =>
+                Math.max(
+                  0,
+                  shown.findIndex((one) => one.seqNum >= seqNum),
+                )
+              }
               selected={index}
               onSelect={(row) => {
-                setPlace({ record: window.at(row)?.seqNum })
+                setPlace({ record: shown[row]?.seqNum })
                 // New records must not move the selected one away.
                 setFollowing(false)
               }}
               onEscape={() => setPlace({ record: undefined })}
-              isFollowing={
-                isFollowing && (search === undefined ? !pager.hasNewer : search.order === 'newest')
-              }
+              isFollowing={isFollowing && (search !== undefined || !pager.hasNewer)}
               onFollow={(next) => {
                 // Before the tail, staying at the end would load one page after the other. An open record
                 // stays in view.
@@ -172,7 +184,7 @@ export function Records(props: {
                 if (next && !pager.hasNewer) setPlace({ from: undefined })
               }}
               onTop={(row) => {
-                const seqNum = window.at(row)?.seqNum
+                const seqNum = shown[row]?.seqNum
                 if (!isFollowing && search === undefined && seqNum !== undefined)
                   setPlace({ from: { seqNum } })
               }}
@@ -183,7 +195,7 @@ export function Records(props: {
               }}
             />
           )}
-          {(!isFollowing || pager.hasNewer) && window.length > 0 && (
+          {(!isFollowing || pager.hasNewer) && shown.length > 0 && (
             <button type="button" class="to-end" aria-keyshortcuts="e" onClick={goToEnd}>
               ↓ To the end
             </button>
@@ -238,10 +250,9 @@ function startOf({ from, record }: RecordsPlace): Start {
   return { seqNum: Math.max(0, record - CONTEXT_RECORDS) }
 }
 
-function emptyText({ pager, search, isFiltered }: PagedRecords, filter: string): string {
+function emptyText({ pager, search }: PagedRecords, filter: string): string {
   if (search !== undefined) return search.state === 'running' ? 'Nothing found yet.' : 'Nothing found.'
-  if (pager.window.held > 0)
-    return isFiltered ? `No record that is loaded matches “${filter}”.` : 'Filtering …'
+  if (pager.window.held > 0) return `No record that is loaded matches “${filter}”.`
   if (pager.state.kind === 'live')
     return `No records ${pager.tail ? 'from here on' : 'yet'}. New ones appear here.`
   return pager.isLoading || pager.state.kind !== 'idle' ? '' : 'No records from here on.'

@@ -1,15 +1,11 @@
-import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import type { CurlTarget } from '../snippets.ts'
-import { Pager } from './pager.ts'
+import { Pager, type Start } from './pager.ts'
 import { matcherOf, parseQuery } from './query.ts'
 import type { RecordWindow } from './record-window.ts'
-import { type SearchOrder, StreamSearch } from './search.ts'
-import type { Start } from './tail.ts'
-
-/** How long the filter works before it gives way to the page. */
-const SCAN_MS = 8
+import { StreamSearch } from './search.ts'
 
 export interface PagedRecords {
   readonly pager: Pager
@@ -17,14 +13,12 @@ export interface PagedRecords {
   readonly search: StreamSearch | undefined
   /** The records to show. */
   readonly window: RecordWindow
-  /** Whether the filter has seen every record. */
-  readonly isFiltered: boolean
   /** The problem with the filter. */
   readonly problem: string | undefined
   /** Appended records per second. */
   readonly rate: number
   /** Searches the whole stream, or continues where an earlier search ended. */
-  searchAll(order: SearchOrder, from?: number): void
+  searchAll(end?: number): void
   endSearch(): void
 }
 
@@ -32,15 +26,13 @@ export interface PagedRecords {
 export function usePager(target: CurlTarget, start: Start, filter: string): PagedRecords {
   const { connection } = useConsole()
   const { basin, stream, encryptionKey } = target
-  const frames = useFrames()
+  const render = useFrameRender()
   const pager = useMemo(
-    () => new Pager(connection, { basin, stream, encryptionKey }, frames.render),
+    () => new Pager(connection, { basin, stream, encryptionKey }, render),
     [connection, basin, stream, encryptionKey],
   )
   const [search, setSearch] = useState<StreamSearch>()
   const { selects, problem } = useMemo(() => compiled(filter), [filter])
-  const window = search?.found ?? pager.window
-  frames.window.current = window
 
   useEffect(() => {
     pager.open(start)
@@ -50,20 +42,16 @@ export function usePager(target: CurlTarget, start: Start, filter: string): Page
     if (problem !== undefined) return
     pager.window.filter(selects)
     setSearch(undefined)
-    frames.render()
+    render()
   }, [pager, selects, problem])
   useEffect(() => () => search?.cancel(), [search])
-  const searchAll = (order: SearchOrder, from?: number) => {
+  const searchAll = (end?: number) => {
     if (selects === undefined) return
-    const searched = { basin, stream, encryptionKey }
-    setSearch(new StreamSearch(connection, searched, order, from, selects, frames.render))
+    setSearch(new StreamSearch(connection, { basin, stream, encryptionKey }, end, selects, render))
   }
-  const endSearch = () => {
-    setSearch(undefined)
-    frames.render()
-  }
-  const { isFiltered } = frames
-  return { pager, search, window, isFiltered, problem, rate: useRate(pager), searchAll, endSearch }
+  const window = search?.found ?? pager.window
+  const endSearch = () => setSearch(undefined)
+  return { pager, search, window, problem, rate: useRate(pager), searchAll, endSearch }
 }
 
 function compiled(filter: string): {
@@ -90,25 +78,15 @@ function useRate(pager: Pager): number {
   return rate
 }
 
-/** Renders at most once per frame, however often it is called, and until the filter has seen every record. */
-function useFrames() {
+/** Returns a function that renders at the next frame, once however often it is called. */
+function useFrameRender(): () => void {
   const [, update] = useReducer((count: number) => count + 1, 0)
   const frame = useRef(0)
-  const window = useRef<RecordWindow>(undefined)
-  const isFiltered = useRef(true)
   useEffect(() => () => cancelAnimationFrame(frame.current), [])
-  const render = useMemo(() => {
-    const request = () => {
-      if (frame.current !== 0) return
-      frame.current = requestAnimationFrame(() => {
-        frame.current = 0
-        const end = performance.now() + SCAN_MS
-        isFiltered.current = window.current!.scan(() => performance.now() > end)
-        if (!isFiltered.current) request()
-        update(undefined)
-      })
-    }
-    return request
+  return useCallback(() => {
+    frame.current ||= requestAnimationFrame(() => {
+      frame.current = 0
+      update(undefined)
+    })
   }, [])
-  return { isFiltered: isFiltered.current, window, render }
 }
