@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Connection } from './connection.ts'
+import { useSubmit } from './ui/async.ts'
 import { Field } from './ui/field.tsx'
 import { Problem } from './ui/notice.tsx'
 
@@ -108,73 +109,53 @@ const REJECTED = new Error('The server rejected the access token or link: unknow
 
 const PLACE_KEY = 'headwater-console-remember'
 
-/** The place that was chosen the last time. */
-function rememberedPlace(): TokenPlace {
-  const stored = readStored(() => localStorage, PLACE_KEY)
-  return PLACES.find(([place]) => place === stored)?.[0] ?? 'memory'
-}
-
 /** Asks for an access token. */
 export function TokenForm(props: {
   readonly isRejected: boolean
   readonly onToken: (token: string, place: TokenPlace) => void
 }) {
   const { isRejected, onToken } = props
-  const [token, setToken] = useState('')
-  const [place, setPlace] = useState<TokenPlace>(rememberedPlace)
+  const remembered = readStored(() => localStorage, PLACE_KEY) ?? 'memory'
   const field = useRef<HTMLInputElement>(null)
   useLayoutEffect(() => field.current!.focus(), [])
-  // As servers accept it: anything else cannot be a header.
-  const isValid = /^[!-~]+$/.test(token.trim())
+  const { onSubmit } = useSubmit(async ({ token = '', place = 'memory' }) => {
+    writeStored(() => localStorage, PLACE_KEY, place)
+    onToken(token.trim(), place as TokenPlace)
+  })
   return (
-    <form
-      class="panel narrow"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (!isValid) return
-        writeStored(() => localStorage, PLACE_KEY, place)
-        onToken(token.trim(), place)
-      }}
-    >
+    <form class="panel narrow" onSubmit={onSubmit}>
       <h1 tabIndex={-1}>Access token</h1>
       <p>
         This server requires an access token. <code>headwater serve</code> prints its root token at the first
         start, and a link that signs in once.
       </p>
       <Problem error={isRejected ? REJECTED : undefined} />
-      <Field
-        label="Access token"
-        problem={token === '' || isValid ? undefined : 'A token has visible ASCII characters only'}
-      >
+      <Field label="Access token">
         {(control) => (
           <input
             {...control}
             ref={field}
             type="password"
+            name="token"
             autocomplete="off"
-            spellcheck={false}
-            value={token}
-            onInput={(event) => setToken(event.currentTarget.value)}
+            required
+            // As servers accept it: anything else cannot be a header.
+            pattern="\s*[!-~]+\s*"
+            title="Visible ASCII characters"
           />
         )}
       </Field>
       <fieldset>
         <legend>Remember it</legend>
-        {PLACES.map(([value, label]) => (
-          <label key={value} class="check">
-            <input
-              type="radio"
-              name="place"
-              value={value}
-              checked={place === value}
-              onChange={() => setPlace(value)}
-            />
+        {PLACES.map(([place, label]) => (
+          <label key={place} class="check">
+            <input type="radio" name="place" value={place} defaultChecked={place === remembered} />
             <span>{label}</span>
           </label>
         ))}
       </fieldset>
       <footer>
-        <button type="submit" class="primary" disabled={!isValid}>
+        <button type="submit" class="primary">
           Connect
         </button>
       </footer>

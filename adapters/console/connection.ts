@@ -4,7 +4,6 @@ import { ClientCore } from '../client/core.ts'
 import type { Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
 import { RemoteHeadwater } from '../client/remote.ts'
-import type { Sender } from '../client/sender.ts'
 
 /** The server that requests are sent to. */
 export interface ConnectionTarget {
@@ -29,8 +28,6 @@ export class Connection {
   readonly target: ConnectionTarget
   readonly isAuthorized: boolean
   readonly hw: Headwater
-  /** Sends what only the wire protocol has; see `basins/basin-list.tsx`. */
-  readonly sender: Sender
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
   /** Runs when the server cannot be reached, and with undefined when it can again. */
@@ -52,9 +49,7 @@ export class Connection {
     this.#token = token
     this.target = target
     this.isAuthorized = token !== undefined
-    const core = this.#client()
-    this.hw = new RemoteHeadwater(core)
-    this.sender = core.sender
+    this.hw = new RemoteHeadwater(this.#client())
   }
 
   /**

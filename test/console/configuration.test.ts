@@ -1,15 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createBasinIn, locationsOf } from '../../adapters/console/basins/basin-list.tsx'
-import {
-  basinChangeOf,
-  basinFields,
-  streamChangeOf,
-  streamFields,
-} from '../../adapters/console/config/model.ts'
+import { basinConfigOf, streamConfigOf } from '../../adapters/console/config.tsx'
 import { Connection } from '../../adapters/console/connection.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { open, type StreamConfigInput } from '../../src/index.ts'
+import { type BasinConfigInput, open, type StreamConfigInput } from '../../src/index.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 
@@ -20,44 +14,47 @@ async function served() {
     connection.close()
     await hw.close()
   })
-  return { hw, remote: connection.hw, sender: connection.sender }
+  return { hw, remote: connection.hw }
 }
 
 describe('the configuration of the console', () => {
-  const inherited = () => streamChangeOf(streamFields()) as StreamConfigInput
-
   it('leaves the retention of new streams to the server unless one is chosen', async () => {
-    const { hw, remote, sender } = await served()
-    await createBasinIn(undefined, sender, 'basin-of-defaults', basinChangeOf(basinFields()))
-    await remote.basin('basin-of-defaults').createStream('logs', inherited())
+    const { hw, remote } = await served()
+    await remote.createBasin('basin-of-defaults', basinConfigOf({}) as BasinConfigInput)
+    await remote.basin('basin-of-defaults').createStream('logs', streamConfigOf({}) as StreamConfigInput)
     const basin = hw.basin('basin-of-defaults')
     expect((await basin.config()).defaultStreamConfig).toEqual({})
     expect((await basin.stream('logs').config()).retentionPolicy).toEqual({ ageSeconds: 604_800 })
   })
 
-  it('has the storage class, and keeps it when another setting changes', async () => {
-    const { remote, sender } = await served()
-    const streams = { ...streamFields(), storageClass: 'standard' } as const
-    await createBasinIn(undefined, sender, 'basin-of-classes', basinChangeOf({ ...basinFields(), streams }))
-    const basin = remote.basin('basin-of-classes')
-    expect(basinFields(await basin.storedConfig()).streams.storageClass).toBe('standard')
-    await basin.createStream('logs', inherited())
-    const fields = streamFields(await basin.stream('logs').storedConfig())
-    expect(fields).toMatchObject({ storageClass: 'standard', retention: 'age' })
-    const changed = streamChangeOf({ ...fields, retention: 'infinite' })
-    expect(await basin.stream('logs').reconfigureStored(changed)).toMatchObject({
+  it('has every setting of a stream, and returns to the defaults', async () => {
+    const { remote } = await served()
+    const chosen = {
+      ...{ retention: 'age', age: '2', 'age-unit': '3600', deleteOnEmpty: 'after', minAge: '5' },
+      ...{ 'minAge-unit': '60', mode: 'arrival', uncapped: 'true', storageClass: 'standard' },
+    }
+    const config = {
+      retentionPolicy: { ageSeconds: 7200 },
+      deleteOnEmpty: { minAgeSeconds: 300 },
+      timestamping: { mode: 'arrival', uncapped: true },
       storageClass: 'standard',
-      retentionPolicy: 'infinite',
-    })
+    }
+    await remote.createBasin('basin-of-settings', basinConfigOf(chosen) as BasinConfigInput)
+    const basin = remote.basin('basin-of-settings')
+    expect((await basin.storedConfig()).defaultStreamConfig).toEqual(config)
+    await basin.createStream('logs', streamConfigOf(chosen) as StreamConfigInput)
+    const stream = basin.stream('logs')
+    expect(await stream.storedConfig()).toMatchObject(config)
+    const forever = streamConfigOf({ ...chosen, retention: 'infinite' })
+    expect(await stream.reconfigureStored(forever)).toMatchObject({ ...config, retentionPolicy: 'infinite' })
+    expect((await basin.reconfigureStored(basinConfigOf({}))).defaultStreamConfig).not.toHaveProperty(
+      'retentionPolicy',
+    )
   })
 
-  it('creates a basin in one of the locations of the server', async () => {
-    const { hw, sender } = await served()
-    const [location] = await locationsOf(sender, new AbortController().signal)
-    await createBasinIn(location, sender, 'basin-of-a-place', basinChangeOf(basinFields()))
-    expect((await hw.listBasins()).items).toMatchObject([{ name: 'basin-of-a-place', location }])
-    await expect(
-      createBasinIn('no-such-location', sender, 'basin-elsewhere', basinChangeOf(basinFields())),
-    ).rejects.toMatchObject({ code: 'invalid' })
+  it.each(['', '0', '-1', '1.5', 'ten'])('rejects %j as a duration', (age) => {
+    expect(() => streamConfigOf({ retention: 'age', age, 'age-unit': '1' })).toThrow(
+      `Retention: ${JSON.stringify(age)} is not a positive whole number`,
+    )
   })
 })

@@ -1,22 +1,16 @@
 import { useState } from 'preact/hooks'
-import type { BasinReconfiguration } from '../../../src/model/config.ts'
+import type { BasinConfigInput } from '../../../src/model/config.ts'
 import { type BasinInfo, LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
-import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
-import { basinChangeText } from '../../../src/wire/json-config.ts'
-import { jsonCall } from '../../client/call.ts'
-import { requestTokenHeader } from '../../client/creation.ts'
-import type { Sender } from '../../client/sender.ts'
-import { BasinConfigFields } from '../config/config-form.tsx'
-import { basinChangeOf, basinFields } from '../config/model.ts'
+import { BasinConfigFields, basinConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
-import { useLoad, useSubmit } from '../ui/async.ts'
+import { useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
-import { SelectField, TextField } from '../ui/field.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Scroll } from '../ui/notice.tsx'
@@ -80,15 +74,10 @@ export function BasinList() {
 
 function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: (basin: string) => void }) {
   const { onClose, onCreated } = props
-  const { sender } = useConsole().connection
-  const [name, setName] = useState('')
-  const [location, setLocation] = useState('')
-  const [fields, setFields] = useState(() => ({ ...basinFields(), createOnAppend: true }))
-  // Servers without locations reject this, and then there is nothing to choose.
-  const locations = useLoad((signal) => locationsOf(sender, signal), [])
-  const problem = name === '' ? undefined : basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)
-  const { isBusy, error, onSubmit } = useSubmit(async () => {
-    await createBasinIn(location || undefined, sender, name, basinChangeOf(fields))
+  const { hw } = useConsole().connection
+  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
+    const { name = '' } = values
+    await hw.createBasin(name, basinConfigOf(values) as BasinConfigInput)
     onCreated(name)
   })
   return (
@@ -96,49 +85,16 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
       <form onSubmit={onSubmit}>
         <TextField
           label="Name"
+          name="name"
           hint="8 to 48 lower-case letters, digits and hyphens. The name cannot be changed."
-          problem={problem}
+          check={(name) => basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)}
           isRequired
-          value={name}
-          onInput={setName}
         />
-        {(locations.data?.length ?? 0) > 1 && (
-          <SelectField
-            label="Location"
-            value={location}
-            options={[['', 'Default'], ...locations.data!.map((one) => [one, one] as const)]}
-            onChange={setLocation}
-          />
-        )}
-        <BasinConfigFields fields={fields} onChange={setFields} />
-        <DialogActions
-          action="Create"
-          isDisabled={isBusy || name === '' || problem !== undefined}
-          error={error}
-          onClose={onClose}
-        />
+        <BasinConfigFields config={{ createStreamOnAppend: true }} />
+        <DialogActions action="Create" isDisabled={isBusy} error={error} onClose={onClose} />
       </form>
     </Dialog>
   )
-}
-
-/** The names of the locations of a server, which only the wire protocol has. */
-export function locationsOf(sender: Sender, signal: AbortSignal): Promise<string[]> {
-  return sender.json(jsonCall('GET', '/locations', { signal }), (value) =>
-    arrayOf(value, 'locations').map((location) => stringOf(objectOf(location, 'location').name, 'name')),
-  )
-}
-
-/** Creates a basin, in the default location if none is given. */
-export async function createBasinIn(
-  location: string | undefined,
-  sender: Sender,
-  basin: string,
-  config: BasinReconfiguration,
-): Promise<void> {
-  const text = JSON.stringify({ basin, location, config: JSON.parse(basinChangeText(config)) })
-  const vendor = { 'request-token': requestTokenHeader() }
-  await sender.send(jsonCall('POST', '/basins', { text, vendor }))
 }
 
 interface Step {

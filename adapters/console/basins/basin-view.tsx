@@ -2,8 +2,14 @@ import { useState } from 'preact/hooks'
 import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { StreamInfo } from '../../../src/model/info.ts'
 import { streamNameProblem } from '../../../src/model/names.ts'
-import { BasinConfigFields, ConfigForm, Deletion, StreamConfigFields } from '../config/config-form.tsx'
-import { basinChangeOf, basinFields, streamChangeOf, streamFields } from '../config/model.ts'
+import {
+  BasinConfigFields,
+  basinConfigOf,
+  ConfigForm,
+  Deletion,
+  StreamConfigFields,
+  streamConfigOf,
+} from '../config.tsx'
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
 import { useSubmit } from '../ui/async.ts'
@@ -48,10 +54,10 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={async (signal) => basinFields(await handle.storedConfig({ signal }))}
-            save={async (fields) => basinFields(await handle.reconfigureStored(basinChangeOf(fields)))}
+            load={(signal) => handle.storedConfig({ signal })}
+            save={(values) => handle.reconfigureStored(basinConfigOf(values))}
           >
-            {(fields, onChange) => <BasinConfigFields fields={fields} onChange={onChange} />}
+            {(config) => <BasinConfigFields config={config} />}
           </ConfigForm>
           <Deletion
             noun="basin"
@@ -134,11 +140,9 @@ function CreateStream(props: {
 }) {
   const { basin, onClose, onCreated } = props
   const { hw } = useConsole().connection
-  const [name, setName] = useState('')
-  const [fields, setFields] = useState(() => streamFields())
-  const problem = name === '' ? undefined : streamNameProblem(name)
-  const { isBusy, error, onSubmit } = useSubmit(async () => {
-    await hw.basin(basin).createStream(name, streamChangeOf(fields) as StreamConfigInput)
+  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
+    const { name = '' } = values
+    await hw.basin(basin).createStream(name, streamConfigOf(values) as StreamConfigInput)
     onCreated(name)
   })
   return (
@@ -146,19 +150,13 @@ function CreateStream(props: {
       <form onSubmit={onSubmit}>
         <TextField
           label="Name"
+          name="name"
           hint="1 to 512 bytes, such as orders/2026"
-          problem={problem}
+          check={streamNameProblem}
           isRequired
-          value={name}
-          onInput={setName}
         />
-        <StreamConfigFields fields={fields} inherited="Basin default" onChange={setFields} />
-        <DialogActions
-          action="Create"
-          isDisabled={isBusy || name === '' || problem !== undefined}
-          error={error}
-          onClose={onClose}
-        />
+        <StreamConfigFields inherited="Basin default" />
+        <DialogActions action="Create" isDisabled={isBusy} error={error} onClose={onClose} />
       </form>
     </Dialog>
   )

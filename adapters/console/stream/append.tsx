@@ -8,7 +8,7 @@ import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/button.tsx'
-import { Field, Select, TextField } from '../ui/field.tsx'
+import { Field, type FormValues, Select, TextField, valuesOf } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
 import {
@@ -53,43 +53,36 @@ export function Append(props: {
   const [mode, setMode] = useState<Mode>(draft.mode)
   const [text, setText] = useState(draft.text)
   const [headers, setHeaders] = useState<readonly Header[]>(draft.headers)
-  const [count, setCount] = useState('100')
-  const [rate, setRate] = useState('10')
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
-  const [matchSeqNum, setMatchSeqNum] = useState('')
-  const [fencingToken, setFencingToken] = useState('')
+  const form = useRef<HTMLFormElement>(null)
   const [result, setResult] = useState<string>()
-  const conditions = (): AppendConditions => ({
-    matchSeqNum: matchSeqNum.trim() === '' ? undefined : sequenceNumber(matchSeqNum, 'Sequence number'),
-    fencingToken: fencingToken || undefined,
-  })
   const records = (): TextInput[] => {
     if (mode === 'lines') return recordsOfLines(text)
     if (mode === 'json') return recordsOfJson(text)
     const body = mode === 'base64' ? bytesOf(text) : text
     return [{ body, ...(headers.length > 0 && { headers }) }]
   }
-  const { isBusy, error, onSubmit } = useSubmit(async () => {
+  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
     setResult(undefined)
     const handle = hw.basin(basin).stream(stream, { encryptionKey: target.encryptionKey })
     const onProgress = (first: number, end: number) =>
       setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`)
+    const conditions = conditionsOf(values)
     if (mode === 'many') {
       stop.current = new AbortController()
-      const most = sequenceNumber(count, 'Records')
-      const perSecond = sequenceNumber(rate, 'Rate')
+      const [count, rate] = [Number(values.count), Number(values.rate)]
       const recordOf = (n: number) => recordOfTemplate({ body: text, headers }, n, Date.now(), Math.random())
-      await appendMany(handle, most, perSecond, recordOf, conditions(), onProgress, stop.current.signal)
+      await appendMany(handle, count, rate, recordOf, conditions, onProgress, stop.current.signal)
       return
     }
     const batches = batchesOf(records())
     if (batches.length === 0) throw new Error('there is nothing to append')
-    await appendInTurn(handle, batches, conditions(), onProgress)
+    await appendInTurn(handle, batches, conditions, onProgress)
     if (mode === 'one') setText('')
   })
   return (
-    <form class="panel" onSubmit={onSubmit}>
+    <form ref={form} class="panel" onSubmit={onSubmit}>
       <div class="toolbar">
         <Select
           label="What to append"
@@ -128,8 +121,8 @@ export function Append(props: {
       </Field>
       {mode === 'many' && (
         <div class="fields">
-          <TextField label="Records" isNumber value={count} onInput={setCount} />
-          <TextField label="Rate" hint="Records per second" isNumber value={rate} onInput={setRate} />
+          <TextField label="Records" name="count" isNumber isRequired initial="100" />
+          <TextField label="Rate" name="rate" hint="Records per second" isNumber isRequired initial="10" />
         </div>
       )}
       {mode !== 'lines' && mode !== 'json' && <HeaderFields headers={headers} onChange={setHeaders} />}
@@ -138,16 +131,14 @@ export function Append(props: {
         <div class="fields">
           <TextField
             label="Sequence number"
+            name="matchSeqNum"
             hint="Append only if the first record gets this one"
             isNumber
-            value={matchSeqNum}
-            onInput={setMatchSeqNum}
           />
           <TextField
             label="Fencing token"
+            name="fencingToken"
             hint="Append only if the stream has this one"
-            value={fencingToken}
-            onInput={setFencingToken}
           />
         </div>
       </details>
@@ -168,7 +159,9 @@ export function Append(props: {
           </button>
         )}
         {mode !== 'many' && (
-          <CurlButton call={() => appendCall(target, curlRecords(records), conditions())} />
+          <CurlButton
+            call={() => appendCall(target, curlRecords(records), conditionsOf(valuesOf(form.current!)))}
+          />
         )}
       </footer>
     </form>
@@ -273,10 +266,11 @@ function curlRecords(records: () => TextInput[]): TextInput[] {
   }
 }
 
-function sequenceNumber(text: string, label: string): number {
-  const value = /^[0-9]+$/.test(text.trim()) ? Number(text) : Number.NaN
-  if (Number.isSafeInteger(value)) return value
-  throw new Error(`${label}: ${JSON.stringify(text)} is not a whole number from 0 to 2^53 - 1`)
+function conditionsOf({ matchSeqNum, fencingToken }: FormValues): AppendConditions {
+  return {
+    matchSeqNum: matchSeqNum ? Number(matchSeqNum) : undefined,
+    fencingToken: fencingToken || undefined,
+  }
 }
 
 /** Appends batches in order; the condition of a sequence number continues from one to the next. */

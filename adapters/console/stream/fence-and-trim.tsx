@@ -1,4 +1,4 @@
-import { useReducer, useState } from 'preact/hooks'
+import { useReducer, useRef, useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
@@ -9,7 +9,7 @@ import { appendCall, type CurlTarget } from '../snippets.ts'
 import { useLoad } from '../ui/async.ts'
 import { CurlButton } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
-import { Checkbox, TextField } from '../ui/field.tsx'
+import { Checkbox, type FormValues, TextField, valuesOf } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 
@@ -46,88 +46,94 @@ interface CommandProps {
 
 function Fence({ target, stream, onDone }: CommandProps) {
   const { announce } = useConsole()
-  const [token, setToken] = useState('')
+  const form = useRef<HTMLFormElement>(null)
   const [isGuarded, setGuarded] = useState(false)
-  const [current, setCurrent] = useState('')
-  const problem = fencingTokenProblem(token)
-  const conditions = isGuarded ? { fencingToken: current } : {}
-  const [confirming, setConfirming] = useState<string>()
-  const fence = async (next: string) => {
-    const { start } = await stream.fence(next, conditions)
-    announce(next === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
+  /** What is asked about; an empty token removes the fence. */
+  const [confirming, setConfirming] = useState<FormValues>()
+  const conditionsOf = ({ current }: FormValues) => (current === undefined ? {} : { fencingToken: current })
+  const fence = async ({ token = '', ...conditions }: FormValues) => {
+    const { start } = await stream.fence(token, conditionsOf(conditions))
+    announce(token === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
     setConfirming(undefined)
-    setToken('')
+    form.current?.reset()
     onDone()
   }
+  const action = confirming?.token === '' ? 'Remove the fence' : 'Set the token'
   return (
-    <form
-      class="panel"
-      onSubmit={(event) => {
-        event.preventDefault()
-        setConfirming(token)
-      }}
-    >
-      <h2>Fence</h2>
-      <p>Sets the token that cooperating writers name in their appends.</p>
-      <TextField
-        label="New fencing token"
-        hint="1 to 36 bytes"
-        problem={problem}
-        value={token}
-        onInput={setToken}
-      />
-      <Checkbox
-        label="Only if the stream has a certain token now"
-        checked={isGuarded}
-        onChange={setGuarded}
-      />
-      {isGuarded && (
+    <>
+      <form
+        ref={form}
+        class="panel"
+        onSubmit={(event) => {
+          event.preventDefault()
+          setConfirming(valuesOf(event.currentTarget))
+        }}
+        onReset={() => setGuarded(false)}
+      >
+        <h2>Fence</h2>
+        <p>Sets the token that cooperating writers name in their appends.</p>
         <TextField
-          label="Current fencing token"
-          hint="Empty: the stream must have none. If it has another one, the error names it."
-          value={current}
-          onInput={setCurrent}
+          label="New fencing token"
+          name="token"
+          hint="1 to 36 bytes"
+          check={fencingTokenProblem}
+          isRequired
         />
-      )}
-      <footer>
-        <button type="submit" class="primary" disabled={token === '' || problem !== undefined}>
-          Set the token
-        </button>
-        {token !== '' && problem === undefined && (
-          <CurlButton call={() => appendCall(target, [fenceRecord(token)], conditions)} />
+        <Checkbox label="Only if the stream has a certain token now" onChange={setGuarded} />
+        {isGuarded && (
+          <TextField
+            label="Current fencing token"
+            name="current"
+            hint="Empty: the stream must have none. If it has another one, the error names it."
+          />
         )}
-        <span class="spacer" />
-        <button type="button" class="quiet danger" onClick={() => setConfirming('')}>
-          Remove the fence
-        </button>
-      </footer>
+        <footer>
+          <button type="submit" class="primary">
+            Set the token
+          </button>
+          <CurlButton
+            call={() => {
+              const { token = '', ...conditions } = valuesOf(form.current!)
+              return appendCall(target, [fenceRecord(token)], conditionsOf(conditions))
+            }}
+          />
+          <span class="spacer" />
+          <button
+            type="button"
+            class="quiet danger"
+            onClick={() => setConfirming({ ...valuesOf(form.current!), token: '' })}
+          >
+            Remove the fence
+          </button>
+        </footer>
+      </form>
       {confirming !== undefined && (
         <Confirm
-          title={confirming === '' ? 'Remove the fence' : 'Set the fencing token'}
-          action={confirming === '' ? 'Remove the fence' : 'Set the token'}
+          title={action}
+          action={action}
           onClose={() => setConfirming(undefined)}
           onConfirm={() => fence(confirming)}
         >
-          <p>{fenceEffect(confirming)}</p>
+          <p>{fenceEffect(confirming.token ?? '')}</p>
         </Confirm>
       )}
-    </form>
+    </>
   )
 }
 
 function Trim({ target, stream, version, onDone }: CommandProps & { readonly version: number }) {
   const { announce } = useConsole()
-  const [text, setText] = useState('')
+  const form = useRef<HTMLFormElement>(null)
+  const [seqNum, setSeqNum] = useState<number>()
   const [isConfirming, setConfirming] = useState(false)
   const [trimPoint, setTrimPoint] = useState(0)
   const extent = useLoad((signal) => extentOf(stream, signal), [version])
   const held = extent.data && withoutTrimmed(extent.data, trimPoint)
-  const seqNum = /^[0-9]+$/.test(text.trim()) ? Number(text) : undefined
-  const isValid = seqNum !== undefined && Number.isSafeInteger(seqNum)
-  const effect = isValid && held !== undefined ? trimEffect(held, seqNum) : undefined
+  const effect = seqNum !== undefined && held !== undefined ? trimEffect(held, seqNum) : undefined
   return (
     <>
       <form
+        ref={form}
         class="panel"
         onSubmit={(event) => {
           event.preventDefault()
@@ -135,33 +141,34 @@ function Trim({ target, stream, version, onDone }: CommandProps & { readonly ver
           extent.reload()
           setConfirming(true)
         }}
+        onReset={() => setSeqNum(undefined)}
       >
         <h2>Trim</h2>
         <p>Removes the oldest records. Sequence numbers do not change.</p>
         <TextField
           label="First record to keep"
-          problem={text === '' || isValid ? undefined : 'A whole number from 0 to 2^53 - 1'}
+          name="seqNum"
           hint={
             held === undefined
               ? 'A sequence number'
               : `The stream holds ${held.first ?? held.tail.seqNum} up to its tail, ${held.tail.seqNum}`
           }
           isNumber
-          value={text}
-          onInput={setText}
+          isRequired
+          onInput={(text) => setSeqNum(/^\d+$/.test(text) ? Number(text) : undefined)}
         />
         <Problem error={extent.error} />
         <p class="effect" role="status">
           {effect}
         </p>
         <footer>
-          <button type="submit" class="danger" disabled={!isValid}>
+          <button type="submit" class="danger">
             Trim
           </button>
-          {isValid && <CurlButton call={() => appendCall(target, [trimRecord(seqNum)], {})} />}
+          {seqNum !== undefined && <CurlButton call={() => appendCall(target, [trimRecord(seqNum)], {})} />}
         </footer>
       </form>
-      {isConfirming && isValid && (
+      {isConfirming && seqNum !== undefined && (
         <Confirm
           title="Trim stream"
           action="Trim"
@@ -171,7 +178,7 @@ function Trim({ target, stream, version, onDone }: CommandProps & { readonly ver
             setTrimPoint(Math.min(seqNum, end.seqNum))
             announce('Trimmed; the records disappear within seconds')
             setConfirming(false)
-            setText('')
+            form.current?.reset()
             onDone()
           }}
         >

@@ -163,12 +163,7 @@ export function Records(props: {
               rowHeight={ROW_HEIGHT}
               renderRow={(row) => <RecordRow record={shown[row]!} format={bodies} columns={columns} />}
               keyOf={keyOf}
-              rowOf={(seqNum) =>
-                Math.max(
-                  0,
-                  shown.findIndex((one) => one.seqNum >= seqNum),
-                )
-              }
+              rowOf={(seqNum) => shown.filter((one) => one.seqNum < seqNum).length}
               selected={index}
               onSelect={(row) => {
                 setPlace({ record: shown[row]?.seqNum })

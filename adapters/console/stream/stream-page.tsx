@@ -1,6 +1,5 @@
 import { Facts, streamNumbers } from '../basins/numbers.tsx'
-import { ConfigForm, Deletion, StreamConfigFields } from '../config/config-form.tsx'
-import { streamChangeOf, streamFields } from '../config/model.ts'
+import { ConfigForm, Deletion, StreamConfigFields, streamConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
 import type { ConsoleRoute } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
@@ -65,15 +64,14 @@ export function StreamPage(props: {
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={async (signal) => streamFields(await handle.storedConfig({ signal }))}
-            save={async (fields) => streamFields(await handle.reconfigureStored(streamChangeOf(fields)))}
+            load={(signal) => handle.storedConfig({ signal })}
+            save={(values) => handle.reconfigureStored(streamConfigOf(values))}
           >
-            {(fields, onChange) => (
+            {(config) => (
               <StreamConfigFields
-                fields={fields}
+                config={config}
                 inherited="Basin default"
                 retentionHint="A longer time also keeps the records that are stored. A shorter one applies to later records."
-                onChange={onChange}
               />
             )}
           </ConfigForm>

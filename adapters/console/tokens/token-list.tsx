@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks'
 import { type AccessTokenInfo, accessTokenIdProblem } from '../../../src/model/access.ts'
-import { DurationField } from '../config/config-form.tsx'
-import { secondsOf } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/button.tsx'
 import { Confirm, Dialog, DialogActions } from '../ui/dialog.tsx'
-import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
+import { Checkbox, DurationField, SelectField, secondsOf, TextField } from '../ui/field.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Scroll } from '../ui/notice.tsx'
 import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
@@ -97,56 +95,48 @@ export function TokenList() {
 /** A form that issues a token, and shows the token once. */
 function IssueToken({ onClose }: { readonly onClose: () => void }) {
   const { hw } = useConsole().connection
-  const [id, setId] = useState('')
-  const [expiry, setExpiry] = useState<'own' | 'after'>('own')
-  const [after, setAfter] = useState({ count: '30', unit: 86_400 })
-  const [isPrefixed, setPrefixed] = useState(false)
   const [scope, setScope] = useState(PRESETS[0]![1])
-  const [issued, setIssued] = useState<string>()
-  const problem = id === '' ? undefined : accessTokenIdProblem(id)
-  const canPrefix = scope.streams.kind === 'prefix'
-  const { isBusy, error, onSubmit } = useSubmit(async () => {
-    const expiresAt = expiry === 'own' ? null : Date.now() + secondsOf(after, 'Expiry') * 1000
-    const autoPrefixStreams = canPrefix && isPrefixed
-    setIssued(await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt }))
+  const [issued, setIssued] = useState<{ readonly id: string; readonly token: string }>()
+  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
+    const { id = '', expiry, autoPrefix } = values
+    const expiresAt = expiry === 'after' ? Date.now() + secondsOf(values, 'after', 'Expiry') * 1000 : null
+    const autoPrefixStreams = autoPrefix !== undefined
+    const token = await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt })
+    setIssued({ id, token })
   })
-  if (issued !== undefined) return <Issued id={id} token={issued} onClose={onClose} />
+  if (issued !== undefined) return <Issued {...issued} onClose={onClose} />
   return (
     <Dialog title="Issue token" onClose={onClose} isWide>
       <form onSubmit={onSubmit}>
         <div class="fields">
           <TextField
             label="Id"
+            name="id"
             hint="1 to 96 bytes, such as tenant-7/browser"
-            problem={problem}
+            check={accessTokenIdProblem}
             isRequired
-            value={id}
-            onInput={setId}
           />
           <SelectField
             label="Expires"
-            value={expiry}
+            name="expiry"
+            value="own"
             options={[
               ['own', 'With your own token, or never'],
               ['after', 'After a time'],
             ]}
-            onChange={setExpiry}
           >
-            {expiry === 'after' && <DurationField label="Time to expiry" value={after} onChange={setAfter} />}
+            <DurationField label="Time to expiry" name="after" seconds={30 * 86_400} />
           </SelectField>
         </div>
         <ScopeBuilder scope={scope} onChange={setScope} />
         <Checkbox
           label="Hide the stream prefix: it is added to names in requests, and removed from responses"
-          checked={canPrefix && isPrefixed}
-          disabled={!canPrefix}
-          onChange={setPrefixed}
+          name="autoPrefix"
+          disabled={scope.streams.kind !== 'prefix'}
         />
         <DialogActions
           action="Issue"
-          isDisabled={
-            isBusy || id === '' || problem !== undefined || scopeWarnings(tokenScopeOf(scope)).length > 0
-          }
+          isDisabled={isBusy || scopeWarnings(tokenScopeOf(scope)).length > 0}
           error={error}
           onClose={onClose}
         />

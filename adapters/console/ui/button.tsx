@@ -1,11 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useId } from 'preact/hooks'
 import { useConsole } from '../context.ts'
 import { type CurlCall, curlCommand } from '../snippets.ts'
-import { Dialog } from './dialog.tsx'
-import { Scroll } from './notice.tsx'
 
-/** Copies a text; where the browser does not permit it, shows it instead. */
+/** Copies a text. */
 export function CopyButton(props: {
   readonly text: () => string
   readonly label?: string | undefined
@@ -14,30 +12,35 @@ export function CopyButton(props: {
 }) {
   const { text, label = 'Copy', done = 'Copied' } = props
   const { announce } = useConsole()
-  const [shown, setShown] = useState<string>()
-  const copy = async () => {
-    const copied = text()
-    try {
-      await navigator.clipboard.writeText(copied)
-      announce(done)
-    } catch {
-      setShown(copied)
-    }
-  }
   return (
-    <>
-      <button type="button" class={props.class} onClick={copy}>
-        {label}
-      </button>
-      {shown !== undefined && (
-        <Dialog title={label} onClose={() => setShown(undefined)} isWide>
-          <Scroll label={label}>
-            <pre>{shown}</pre>
-          </Scroll>
-        </Dialog>
-      )}
-    </>
+    <button
+      type="button"
+      class={props.class}
+      onClick={async ({ currentTarget }) => {
+        const isCopied = await copy(text(), currentTarget)
+        announce(isCopied ? done : 'The browser does not permit copying')
+      }}
+    >
+      {label}
+    </button>
   )
+}
+
+/** Copies a text, from a field beside a button where the page has no clipboard, because it is not secure. */
+async function copy(text: string, button: HTMLButtonElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const field = document.createElement('textarea')
+    field.value = text
+    button.after(field)
+    field.select()
+    const isCopied = document.execCommand('copy')
+    field.remove()
+    button.focus()
+    return isCopied
+  }
 }
 
 /** Copies a call as a shell command; nothing where the server has no address. */
@@ -50,24 +53,17 @@ export function CurlButton({ call }: { readonly call: () => CurlCall }) {
 
 /** A button that opens a list of actions, which closes after one. */
 export function Menu({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
-  const details = useRef<HTMLDetailsElement>(null)
-  const close = () => {
-    details.current!.open = false
-    details.current!.querySelector('summary')!.focus()
-  }
+  const id = useId()
   return (
-    <details
-      ref={details}
-      class="menu"
-      onClick={(event) => event.target instanceof HTMLButtonElement && close()}
-      onKeyDown={(event) => event.key === 'Escape' && close()}
-      onFocusOut={({ currentTarget, relatedTarget }) => {
-        if (relatedTarget !== null && !currentTarget.contains(relatedTarget as Element))
-          currentTarget.open = false
-      }}
-    >
-      <summary>{label}</summary>
-      <div>{children}</div>
-    </details>
+    <>
+      <button type="button" class="quiet" popovertarget={id}>
+        {label} ▾
+      </button>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the clicks are those of its buttons. */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: and so are the keys. */}
+      <div id={id} popover="auto" class="menu" onClick={({ currentTarget }) => currentTarget.hidePopover()}>
+        {children}
+      </div>
+    </>
   )
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { useSubmit } from './async.ts'
 import { TextField } from './field.tsx'
 import { Problem } from './notice.tsx'
@@ -54,22 +54,20 @@ export function Confirm(props: {
   readonly children: ComponentChildren
 }) {
   const { title, action, name, onClose, onConfirm, children } = props
-  const [typed, setTyped] = useState('')
   const { isBusy, error, onSubmit } = useSubmit(onConfirm)
   return (
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={onSubmit}>
         {children}
         {name !== undefined && (
-          <TextField label={`Type “${name}” to confirm`} value={typed} onInput={setTyped} />
+          <TextField
+            label={`Type “${name}” to confirm`}
+            name="name"
+            isRequired
+            check={(typed) => (typed === name ? undefined : 'This is another name')}
+          />
         )}
-        <DialogActions
-          action={action}
-          isDangerous
-          isDisabled={isBusy || (name !== undefined && typed !== name)}
-          error={error}
-          onClose={onClose}
-        />
+        <DialogActions action={action} isDangerous isDisabled={isBusy} error={error} onClose={onClose} />
       </form>
     </Dialog>
   )

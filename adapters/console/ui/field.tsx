@@ -1,8 +1,17 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
+import { DURATION_UNITS } from '../format.ts'
+
+/** The values of a form by the names of its controls. A checkbox that is not checked has none. */
+export type FormValues = Readonly<Record<string, string | undefined>>
+
+/** The values of a form. */
+export function valuesOf(form: HTMLFormElement): FormValues {
+  return Object.fromEntries(new FormData(form)) as FormValues
+}
 
 /** The attributes that connect a control with its label, its hint and its problem. */
-export interface ControlAttributes {
+interface ControlAttributes {
   readonly id: string
   readonly 'aria-describedby': string | undefined
   readonly 'aria-invalid': boolean
@@ -32,28 +41,39 @@ export function Field(props: {
   )
 }
 
-/** A labelled line of text. */
+/** A labelled line of text, or a whole number that is not negative. */
 export function TextField(props: {
   readonly label: string
+  readonly name: string
   readonly hint?: ComponentChildren | undefined
-  readonly problem?: string | undefined
-  readonly value: string
-  readonly onInput: (value: string) => void
+  readonly initial?: string | undefined
+  /** Returns the problem with a text, which keeps the form from being submitted. */
+  readonly check?: ((value: string) => string | undefined) | undefined
   readonly isRequired?: boolean | undefined
   readonly isNumber?: boolean | undefined
+  readonly onInput?: ((value: string) => void) | undefined
 }) {
-  const { label, hint, problem, value, onInput, isRequired = false, isNumber = false } = props
+  const { label, name, hint, initial, check, isRequired = false, isNumber = false, onInput } = props
+  const [problem, setProblem] = useState<string>()
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(control) => (
         <input
           {...control}
-          inputMode={isNumber ? 'numeric' : undefined}
+          name={name}
+          type={(isNumber ? 'number' : 'text') as 'text'}
+          min={isNumber ? 0 : undefined}
+          max={isNumber ? Number.MAX_SAFE_INTEGER : undefined}
           required={isRequired}
           autocomplete="off"
           spellcheck={false}
-          value={value}
-          onInput={(event) => onInput(event.currentTarget.value)}
+          defaultValue={initial}
+          onInput={({ currentTarget: input }) => {
+            const found = input.value === '' ? undefined : check?.(input.value)
+            input.setCustomValidity(found ?? '')
+            setProblem(found)
+            onInput?.(input.value)
+          }}
         />
       )}
     </Field>
@@ -67,17 +87,18 @@ export type Options<Value extends string> = readonly (readonly [value: Value, te
 export function Select<Value extends string>(props: {
   readonly control?: ControlAttributes | undefined
   readonly label?: string | undefined
+  readonly name?: string | undefined
   readonly value: Value
   readonly options: Options<Value>
-  readonly onChange: (value: Value) => void
+  readonly onChange?: ((value: Value) => void) | undefined
 }) {
-  const { control, label, value, options, onChange } = props
+  const { control, label, name, value, options, onChange } = props
   return (
     <select
       {...control}
       aria-label={label}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value as Value)}
+      name={name}
+      onChange={(event) => onChange?.(event.currentTarget.value as Value)}
     >
       {options.map(([option, text]) => (
         <option key={option} value={option} selected={option === value}>
@@ -91,19 +112,20 @@ export function Select<Value extends string>(props: {
 /** A labelled select. */
 export function SelectField<Value extends string>(props: {
   readonly label: string
+  readonly name?: string | undefined
   readonly hint?: ComponentChildren | undefined
   readonly value: Value
   readonly options: Options<Value>
-  readonly onChange: (value: Value) => void
-  /** The content that belongs to the chosen option. */
+  readonly onChange?: ((value: Value) => void) | undefined
+  /** Shown while an option is chosen that needs more: see `.controls` in `forms.css`. */
   readonly children?: ComponentChildren | undefined
 }) {
-  const { label, hint, value, options, onChange, children } = props
+  const { label, hint, children, ...select } = props
   return (
     <Field label={label} hint={hint}>
       {(control) => (
         <span class="controls">
-          <Select control={control} value={value} options={options} onChange={onChange} />
+          <Select control={control} {...select} />
           {children}
         </span>
       )}
@@ -111,21 +133,62 @@ export function SelectField<Value extends string>(props: {
   )
 }
 
+/** A number and its unit of time, as the values `name` and `name-unit`. */
+export function DurationField(props: {
+  readonly label: string
+  readonly name: string
+  readonly seconds: number
+}) {
+  const { label, name, seconds } = props
+  const [unit] = DURATION_UNITS.find(([size]) => seconds >= size && seconds % size === 0) ?? [1]
+  return (
+    <>
+      <input
+        class="short"
+        aria-label={label}
+        name={name}
+        inputMode="numeric"
+        defaultValue={String(seconds / unit)}
+      />
+      <Select
+        label={`Unit of ${label.toLowerCase()}`}
+        name={`${name}-unit`}
+        value={String(unit)}
+        options={DURATION_UNITS.map(([size, noun]) => [String(size), `${noun}s`] as const)}
+      />
+    </>
+  )
+}
+
+/** The seconds of a {@link DurationField}. Throws an error with a message for people unless they are positive. */
+export function secondsOf(values: FormValues, name: string, label: string): number {
+  const count = values[name] ?? ''
+  const seconds = /^[0-9]+$/.test(count.trim()) ? Number(count) * Number(values[`${name}-unit`]) : 0
+  if (seconds > 0 && Number.isSafeInteger(seconds)) return seconds
+  throw new Error(`${label}: ${JSON.stringify(count)} is not a positive whole number`)
+}
+
 /** A checkbox with its label. */
 export function Checkbox(props: {
   readonly label: ComponentChildren
-  readonly checked: boolean
+  readonly name?: string | undefined
+  /** Whether it is checked at first. */
+  readonly initial?: boolean | undefined
+  /** Whether it is checked, if its owner decides. */
+  readonly checked?: boolean | undefined
   readonly disabled?: boolean | undefined
-  readonly onChange: (checked: boolean) => void
+  readonly onChange?: ((checked: boolean) => void) | undefined
 }) {
-  const { label, checked, disabled = false, onChange } = props
+  const { label, name, initial, checked, disabled = false, onChange } = props
   return (
     <label class="check">
       <input
         type="checkbox"
-        checked={checked}
+        name={name}
+        defaultChecked={initial}
         disabled={disabled}
-        onChange={(event) => onChange(event.currentTarget.checked)}
+        onChange={(event) => onChange?.(event.currentTarget.checked)}
+        {...(checked !== undefined && { checked })}
       />
       <span>{label}</span>
     </label>
