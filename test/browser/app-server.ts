@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { reservedPort } from '../support/port.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -17,42 +14,12 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Serves a directory; can be stopped and restarted at the same address. */
 export interface AppServer {
   readonly url: string
-  /** The paths requested since the last start; empty for an example with its own server. */
+  /** The paths requested since the last start. */
   readonly requests: readonly string[]
   stop(): Promise<void>
   start(): Promise<void>
   /** Stops the server and deletes the directory. */
   remove(): Promise<void>
-}
-
-const EXAMPLES = join(import.meta.dirname, '..', '..', 'examples')
-
-/** Serves an example: with its own server on new data, if it has one. */
-export async function serveExample(name: string): Promise<AppServer> {
-  const { buildExample } = await import(pathToFileURL(join(EXAMPLES, 'build.mjs')).href)
-  const files: string = await buildExample(name, await mkdtemp(join(tmpdir(), 'headwater-example-')))
-  const server = join(EXAMPLES, name, 'server.mjs')
-  return existsSync(server) ? serveWithStreams(server, files) : serveDirectory(files)
-}
-
-async function serveWithStreams(module: string, files: string): Promise<AppServer> {
-  const { startServer } = await import(pathToFileURL(module).href)
-  const data = await mkdtemp(join(tmpdir(), 'headwater-example-data-'))
-  const port = await reservedPort()
-  let server: { close(): Promise<void> } | undefined
-  const start = async () => {
-    server = await startServer({ files, port, data })
-  }
-  const stop = async () => {
-    await server?.close()
-    server = undefined
-  }
-  const remove = async () => {
-    await stop()
-    for (const directory of [files, data]) await rm(directory, { recursive: true, force: true })
-  }
-  await start()
-  return { url: `http://localhost:${port}/`, requests: [], start, stop, remove }
 }
 
 export async function serveDirectory(directory: string): Promise<AppServer> {

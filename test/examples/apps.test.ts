@@ -1,28 +1,40 @@
-// @module-tag slow
+// Installs each example from the registry, builds it, and uses it: `npm run check:examples`.
+// @module-tag nightly
 
+import { spawn } from 'node:child_process'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { expect, it, onTestFinished } from 'vitest'
-import { type AppServer, serveExample } from '../browser/app-server.ts'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { ChatPage } from './chat-page.ts'
-import { TodoPage } from './todo-page.ts'
+import { install, pack, preview, run } from './project.ts'
 
-const DESKTOP = [1100, 'light'] as const
-const LOOKS = [DESKTOP, [390, 'dark']] as const
 const MARKUP = '<img src=x onerror="document.title=1">'
+const NODE_PROJECTS = ['level-storage', 'offline-tests']
 
-/** Serves an example until the test ends. */
-async function serve(name: string): Promise<AppServer> {
-  const server = await serveExample(name)
-  onTestFinished(() => server.remove())
-  return server
+let packed: Awaited<ReturnType<typeof pack>>
+beforeAll(async () => {
+  packed = await pack()
+})
+afterAll(() => packed && rm(packed.directory, { recursive: true }))
+
+/** Installs, builds and serves an example. */
+async function serve(name: string) {
+  const folder = await install(name, packed.tarball)
+  const { name: packageName } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  expect(packageName).toBe('my-app')
+  await run(folder, 'npm', 'run', 'build')
+  return { folder, ...(await preview(folder)) }
 }
 
 /** Checks accessibility on a desktop and in dark colours on a phone, and that nothing is too wide. */
-async function looksGood(page: Page, looks: readonly (readonly [number, 'light' | 'dark'])[] = LOOKS) {
-  for (const [width, colorScheme] of looks) {
+async function looksGood(page: Page) {
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [390, 'dark'],
+  ] as const) {
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width, height: 780 })
     await page.evaluate(axe.source)
@@ -32,79 +44,82 @@ async function looksGood(page: Page, looks: readonly (readonly [number, 'light' 
   }
 }
 
+const status = (page: Page) => page.getByRole('status').textContent()
+const isControlled = (page: Page) => page.evaluate(() => navigator.serviceWorker.controller !== null)
+
+describe('the example', () => {
+  it.each(NODE_PROJECTS)('%s has types that check and tests that pass', async (name) => {
+    const folder = await install(name, packed.tarball)
+    await run(folder, 'npm', 'run', 'typecheck')
+    expect(await run(folder, 'npm', 'test')).toMatch(/Tests .*\d+ passed/)
+  })
+})
+
 describeInChromium('the example', () => {
   // The published client of Durable Streams leaves a promise of each stream that breaks off unhandled.
   const expected = /network error|Failed to fetch/
   const [one, other] = [restartableBrowser({ expected }), restartableBrowser({ expected })]
 
-  it('local-first-chat brings two people together, also offline or while the server is down', async () => {
+  it('local-first-chat brings two people together, also while the server is down', async () => {
     const server = await serve('local-first-chat')
-    const openChat = async (browser: typeof one, name: string) => {
-      const chat = new ChatPage(await browser.page(server.url))
-      await chat.isReady()
-      await chat.call(name)
-      return chat
+    const [ada, ben] = [await one.page(server.url), await other.page(server.url)]
+    const say = async (page: Page, text: string) => {
+      await page.getByLabel('Message', { exact: true }).fill(text)
+      await page.keyboard.press('Enter')
     }
-    const [ada, ben] = [await openChat(one, 'Ada'), await openChat(other, 'Ben')]
-    await ada.begin('general')
-    await ben.enter('general')
-    await ada.say(MARKUP)
-    await ben.shows(MARKUP)
-    onTestFinished(() => other.context.setOffline(false))
-    await other.context.setOffline(true)
-    // Connections that are open would stay open.
-    await ben.page.reload()
-    await ben.say('offline')
-    await ada.say('online')
-    await ada.hasSent()
-    await ben.shows(MARKUP, 'offline')
-    await other.context.setOffline(false)
-    for (const chat of [ada, ben]) await chat.shows(MARKUP, 'online', 'offline')
-    await ben.hasSent()
+    const shows = (page: Page, ...texts: string[]) =>
+      expect
+        .poll(() => page.getByRole('list', { name: 'Messages' }).locator('p').allTextContents())
+        .toEqual(texts)
+    await ada.getByLabel('Your name').fill('Ada')
+    await ada.getByLabel('New room').fill('general')
+    await ada.keyboard.press('Enter')
+    await ben.getByRole('link', { name: 'general' }).click()
+    await say(ada, MARKUP)
+    for (const page of [ada, ben]) await shows(page, MARKUP)
+    await expect.poll(() => isControlled(ada)).toBe(true)
     await server.stop()
-    await ada.say('without a server')
-    await looksGood(ada.page)
-    await one.restart()
-    const again = await openChat(one, 'Ada')
-    await again.enter('general')
-    await again.shows(MARKUP, 'online', 'offline', 'without a server')
+    await say(ada, 'without a server')
+    await expect.poll(() => status(ada)).toContain('Offline')
+    await ada.reload()
+    await shows(ada, MARKUP, 'without a server')
+    await looksGood(ada)
     await server.start()
-    await again.hasSent()
-    await ben.shows(MARKUP, 'online', 'offline', 'without a server')
-    expect(await ben.page.locator('img:not([src="icon.svg"])').count()).toBe(0)
+    for (const page of [ada, ben]) await shows(page, MARKUP, 'without a server')
+    await expect.poll(() => ada.getByText('waits').count()).toBe(0)
   })
 
-  it('shared-todo works while its server is down, converges, and undoes', async () => {
+  it('shared-todo works while its server is down, and converges', async () => {
     const server = await serve('shared-todo')
-    const [mine, theirs] = [
-      new TodoPage(await one.page(server.url)),
-      new TodoPage(await other.page(server.url)),
-    ]
-    await mine.add('Milk', 'Bread')
-    await theirs.shows('Milk', 'Bread')
-    await mine.remove('Milk')
-    await theirs.shows('Bread')
-    await mine.undo.click()
-    // Back in its place.
-    for (const todo of [mine, theirs]) await todo.shows('Milk', 'Bread')
-    for (const todo of [mine, theirs]) await todo.isOfflineReady()
+    const [mine, theirs] = [await one.page(server.url), await other.page(server.url)]
+    const add = async (page: Page, title: string) => {
+      await page.getByLabel('New task').fill(title)
+      await page.keyboard.press('Enter')
+    }
+    const shows = (page: Page, ...titles: string[]) =>
+      expect
+        .poll(() => page.getByRole('list', { name: 'Tasks' }).locator('span').allTextContents())
+        .toEqual(titles)
+    await add(mine, 'Milk')
+    await add(mine, 'Bread')
+    await shows(theirs, 'Milk', 'Bread')
+    await expect.poll(() => isControlled(mine)).toBe(true)
     await server.stop()
-    await mine.check('Bread')
-    await mine.add('Tea')
-    await theirs.remove('Bread')
-    await mine.shows('Milk', '[x] Bread *', 'Tea *')
-    await mine.isConnection('Offline · 2 changes wait')
-    await mine.page.reload()
-    await mine.shows('Milk', '[x] Bread *', 'Tea *')
-    await looksGood(mine.page)
+    await mine.getByLabel('Done: Bread').click()
+    await add(mine, 'Tea')
+    await theirs.getByLabel('Remove: Bread').click()
+    await expect.poll(() => status(mine)).toBe('Offline · 2 changes wait')
+    await mine.reload()
+    await shows(mine, 'Milk', 'Bread', 'Tea')
+    await looksGood(mine)
     await server.start()
-    for (const todo of [mine, theirs]) {
-      await todo.shows('Milk', 'Tea')
-      await todo.isConnection('Up to date')
+    for (const page of [mine, theirs]) {
+      await shows(page, 'Milk', 'Tea')
+      await expect.poll(() => status(page)).toBe('Up to date')
     }
   })
 
-  it('published-client follows in two tabs, offline and in a browser that was restarted too', async () => {
+  it('published-client follows in two tabs, also without a server and in a browser that was restarted', async () => {
     const server = await serve('published-client')
     const open = async () => {
       const page = await one.page(server.url)
@@ -122,19 +137,16 @@ describeInChromium('the example', () => {
     const [first, second] = [await open(), await open()]
     await append(first, 'first')
     await shows(second, 'first')
-    expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
-    onTestFinished(() => one.context.setOffline(false))
     await server.stop()
-    await one.context.setOffline(true)
     await append(second, 'offline')
     await shows(first, 'first', 'offline')
     await one.restart()
-    await one.context.setOffline(true)
     const again = await open()
     await shows(again, 'first', 'offline')
+    await looksGood(again)
   })
 
-  it('live-logs follows the output of a program, and shows the lines that match a search', async () => {
+  it('live-logs follows the output of a program, also after a restart of the server', async () => {
     const server = await serve('live-logs')
     const page = await one.page(server.url)
     await page.getByText('listening on port 3000').waitFor()
@@ -151,75 +163,113 @@ describeInChromium('the example', () => {
     await page.getByRole('searchbox', { name: 'Search' }).fill('NEEDLE')
     await expect.poll(visible).toEqual(['the <b>first</b> needle', 'the second needle'])
     await page.getByRole('checkbox', { name: /DEBUG/ }).uncheck()
+    await server.stop()
+    await server.start()
     // Lines that arrive later are searched too.
     await append('INFO one more needle', 'DEBUG a hidden needle')
     await expect.poll(visible).toEqual(['the <b>first</b> needle', 'one more needle'])
     await looksGood(page)
   })
 
-  it('work-queue does every job once, although a worker is killed', async () => {
+  it('work-queue does every job once, although a worker is killed and the clock of another is wrong', async () => {
     const server = await serve('work-queue')
+    const events = async () => {
+      const url = `${server.url}v1/streams/events/records?seq_num=0`
+      const response = await fetch(url, { headers: { 'svc-basin': 'work-queue' } })
+      const { records } = (await response.json()) as { records: { body: string }[] }
+      return records.map(({ body }) => JSON.parse(body))
+    }
+    const ahead = 'data:text/javascript,const now = Date.now; Date.now = () => now() + 60_000'
+    const args = ['--import', ahead, '--import', 'tsx', 'worker.ts', server.url, 'worker-3']
+    const third = spawn(process.execPath, args, { cwd: server.folder, stdio: 'ignore' })
+    onTestFinished(() => void third.kill())
     const page = await one.page(server.url)
+    const done = (text: string) => expect.poll(() => status(page)).toContain(text)
+    await expect.poll(async () => (await events()).filter(({ type }) => type === 'started').length).toBe(3)
     await page.getByRole('button', { name: 'Add 12 jobs' }).click()
+    // A lease of 4 seconds is long enough for each job.
+    await done('12 of 12 jobs done, each once; 0 taken over')
+    third.kill()
+    await page.getByRole('button', { name: 'Add 12 jobs' }).click()
+    await page.locator('[data-worker=worker-2][data-state=claimed]').waitFor()
     await page.getByRole('button', { name: 'Kill worker-2' }).click()
     await page.getByRole('button', { name: 'Start worker-2' }).waitFor()
-    await expect.poll(() => page.getByRole('status').textContent()).toContain('12 of 12 jobs done, each once')
-    const url = `${server.url}v1/streams/events/records?seq_num=0`
-    const response = await fetch(url, { headers: { 'svc-basin': 'work-queue' } })
-    const { records } = (await response.json()) as { records: { body: string }[] }
-    const done = records.map(({ body }) => JSON.parse(body)).filter(({ type }) => type === 'done')
-    expect(new Set(done.map(({ id }) => id)).size).toBe(12)
-    expect(new Set(done.map(({ worker }) => worker))).toContain('worker-1')
+    await done('24 of 24 jobs done, each once')
+    const results = (await events()).filter(({ type }) => type === 'done')
+    expect(new Set(results.map(({ id }) => id)).size).toBe(24)
     await looksGood(page)
+    await server.stop()
+    await done('Offline')
   })
 
-  it('resumable-chat continues an answer for all viewers after a reload and a restart', async () => {
+  it('resumable-chat continues an answer for all viewers, until one of them stops it', async () => {
     const server = await serve('resumable-chat')
     const openChat = async (browser: typeof one) => {
       const page = await browser.page(`${server.url}#a-chat`)
       await page.getByLabel('Question').waitFor()
       return page
     }
-    const messages = (page: Page) => page.locator('ol li').allTextContents()
     const [asking, watching] = [await openChat(one), await openChat(other)]
-    await asking.getByLabel('Question').fill('why?')
-    await asking.getByRole('button', { name: 'Ask' }).click()
-    for (const page of [asking, watching]) {
-      await expect.poll(async () => (await messages(page)).at(1)?.length).toBeGreaterThan(20)
+    const messages = (page: Page) => page.locator('main > ol > li').allInnerTexts()
+    const ask = async (question: string) => {
+      const { length } = await messages(asking)
+      await asking.getByLabel('Question').fill(question)
+      await asking.getByRole('button', { name: 'Ask' }).click()
+      for (const page of [asking, watching]) {
+        await expect.poll(async () => (await messages(page)).at(length + 1)?.length).toBeGreaterThan(20)
+      }
     }
+    await ask('why?')
     await server.stop()
+    for (const page of [asking, watching]) await expect.poll(() => status(page)).toBe('Offline')
     await server.start()
     await asking.reload()
     for (const page of [asking, watching]) {
       await expect
-        .poll(() => messages(page))
-        .toEqual([
-          'why?',
-          expect.stringMatching(/^You asked: “why\?”\. This answer .* still there, and the rest follows\.$/),
-        ])
+        .poll(async () => (await messages(page))[1])
+        .toMatch(/^You asked: “why\?”.* which is unchanged\.$/s)
+      await page.locator('main li li strong', { hasText: 'Stop' }).waitFor()
+      await expect.poll(() => status(page)).toBe('Ready')
     }
+    await ask('and now?')
+    await asking.reload()
+    await asking.getByRole('button', { name: 'Stop' }).click()
+    for (const page of [asking, watching]) await expect.poll(() => status(page)).toBe('Ready')
+    const stopped = await messages(asking)
+    expect(stopped[3]).not.toContain('unchanged')
+    expect(await messages(watching)).toEqual(stopped)
+    await asking.reload()
+    await expect.poll(() => messages(asking)).toEqual(stopped)
+    await asking.getByRole('link', { name: 'New chat' }).click()
+    await expect.poll(() => messages(asking)).toEqual([])
+    await asking.getByRole('link', { name: 'why?' }).click()
+    await expect.poll(() => messages(asking)).toEqual(stopped)
     await looksGood(asking)
   })
 
-  it('live-query keeps a query up to date in two browsers, and after a reload', async () => {
+  it('live-query keeps a query up to date in two browsers, also after a restart of the server', async () => {
     const server = await serve('live-query')
     const [mine, theirs] = [await one.page(server.url), await other.page(server.url)]
     const shows = (page: Page, ...names: string[]) =>
       expect.poll(() => page.locator('li').allTextContents()).toEqual(names)
-    for (const name of ['Pears', 'Apples']) {
+    const add = async (name: string) => {
       await mine.getByLabel('Item', { exact: true }).fill(name)
       await mine.getByRole('button', { name: 'Add' }).click()
     }
+    await add('Pears')
+    await add('Apples')
     for (const page of [mine, theirs]) await shows(page, 'Apples', 'Pears')
     await theirs.getByLabel('Pears').click()
     for (const page of [mine, theirs]) await shows(page, 'Apples')
-    await expect.poll(() => mine.getByRole('status').textContent()).toBe('1 of 2 bought')
-    await mine.reload()
-    await shows(mine, 'Apples')
+    await expect.poll(() => status(mine)).toBe('1 of 2 bought')
+    await server.stop()
+    await server.start()
+    await add('Tea')
+    for (const page of [mine, theirs]) await shows(page, 'Apples', 'Tea')
     await looksGood(mine)
   })
 
-  it('shared-document merges what two browsers type in one document, and keeps it', async () => {
+  it('shared-document merges what two browsers type in one document, also offline', async () => {
     const server = await serve('shared-document')
     const [mine, theirs] = [await one.page(server.url), await other.page(server.url)]
     const textOf = (page: Page) => page.getByLabel('Text')
@@ -227,15 +277,25 @@ describeInChromium('the example', () => {
       for (const page of [mine, theirs]) await expect.poll(() => textOf(page).inputValue()).toBe(text)
     }
     for (const page of [mine, theirs]) await page.getByText('Up to date').waitFor()
-    // As fast as one types, so that most of it is typed while the request with the first letter is under way.
     await textOf(mine).pressSequentially('Hello, world', { delay: 30 })
     await show('Hello, world')
+    await server.stop()
+    for (const page of [mine, theirs]) await page.getByText('Offline').waitFor()
     await textOf(theirs).press('Control+Home')
     await textOf(theirs).pressSequentially('Title: ', { delay: 30 })
-    await show('Title: Hello, world')
+    await textOf(mine).press('Control+End')
+    await textOf(mine).pressSequentially('!', { delay: 30 })
+    await looksGood(mine)
+    await server.start()
+    await show('Title: Hello, world!')
     await mine.reload()
-    await show('Title: Hello, world')
-    // Its text field has the width of a desktop.
-    await looksGood(mine, [DESKTOP])
+    await show('Title: Hello, world!')
+  })
+
+  it('is checked here, whichever it is', async () => {
+    const entries = await readdir(join(import.meta.dirname, '../../examples'), { withFileTypes: true })
+    const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    const source = await readFile(import.meta.filename, 'utf8')
+    expect(names.filter((name) => !source.includes(`'${name}'`))).toEqual([])
   })
 })

@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest'
-// @ts-expect-error: a plain script without types
-import { claimable, EMPTY, isHeldBy, LEASE_MS, reduce } from '../../examples/work-queue/queue.mjs'
+import { claimable, EMPTY, type Event, isHeldBy, LEASE_MS, reduce } from '../../examples/work-queue/queue.ts'
 
-const ADDED = { type: 'added', id: 'a', text: 'a' }
-const claimed = (worker: string) => ({ type: 'claimed', id: 'a', worker })
-const done = (result: string) => ({ type: 'done', id: 'a', worker: 'one', result })
-const queueOf = (...events: readonly object[]) =>
+const ADDED = { type: 'added', id: 'a', text: 'a' } as const
+const claimed = (worker: string) => ({ type: 'claimed', id: 'a', worker }) as const
+const done = (result: string) => ({ type: 'done', id: 'a', worker: 'one', result }) as const
+const queueOf = (...events: readonly Event[]) =>
   events.reduce((queue, value, i) => reduce(queue, { value, timestamp: 1_000 * i }), EMPTY)
 
 it('a claimed job can be claimed again when its lease ends, and only then', () => {

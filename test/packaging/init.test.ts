@@ -1,106 +1,80 @@
 // @module-tag slow
 
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type InstalledApp, installApp } from './installed-app.ts'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, it, onTestFinished } from 'vitest'
 
 const PROJECT = resolve(import.meta.dirname, '../..')
-const EXAMPLES = join(PROJECT, 'examples')
-const run = promisify(execFile)
+const entries = await readdir(join(PROJECT, 'examples'), { withFileTypes: true })
+const names = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort()
+const TERMINAL = ['--import', 'data:text/javascript,process.stdin.isTTY = true']
 
-const names = (await readdir(EXAMPLES, { withFileTypes: true })).flatMap((entry) =>
-  entry.isDirectory() && entry.name !== 'shared' ? [entry.name] : [],
-)
-const hasPage = async (name: string) => (await readdir(join(EXAMPLES, name))).includes('public')
-const pages = (await Promise.all(names.map(async (name) => ((await hasPage(name)) ? [name] : [])))).flat()
+async function emptyFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'headwater-init-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  return folder
+}
 
-describe('headwater init, of the packed package', () => {
-  let app: InstalledApp
-  beforeAll(async () => {
-    // Beside the package, whose real path is not in the folder.
-    app = await installApp(['react'])
+/** Runs `headwater init` of the built package. */
+async function init(
+  cwd: string,
+  args: readonly string[],
+  { input = '', options = [] as readonly string[] } = {},
+): Promise<{ exitCode: number; out: string; err: string }> {
+  const child = spawn(process.execPath, [...options, join(PROJECT, 'dist', 'cli.js'), 'init', ...args], {
+    cwd,
   })
-  afterAll(() => app?.remove())
+  child.stdin.end(input)
+  const [out, err, [exitCode]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number]>,
+  ])
+  return { exitCode, out, err }
+}
 
-  const headwater = (args: readonly string[]) =>
-    run(process.execPath, [join(app.directory, 'node_modules', 'headwater', 'dist', 'cli.js'), ...args], {
-      cwd: app.directory,
-    })
+it('lists every example with a sentence, and fails because none was chosen', async () => {
+  const { exitCode, out, err } = await init(await emptyFolder(), [])
+  expect(exitCode).toBe(2)
+  expect(out.trim().split('\n')).toEqual(names.map((name) => expect.stringMatching(`^${name} +[A-Z].{20,}`)))
+  expect(err).toBe('headwater: the name of an example is required: headwater init EXAMPLE\n')
+})
 
-  /** Writes an example, and puts the packages of its package.json where `npm install` would. */
-  async function init(name: string): Promise<string> {
-    await headwater(['init', name, `new-${name}`])
-    const folder = join(app.directory, `new-${name}`)
-    const { dependencies } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-    for (const [dependency, range] of Object.entries(dependencies)) {
-      expect(range).toMatch(/^\d/)
-      const target = join(folder, 'node_modules', dependency)
-      const installed = dependency === 'headwater' ? app.directory : PROJECT
-      await mkdir(dirname(target), { recursive: true })
-      await symlink(join(installed, 'node_modules', dependency), target, 'junction')
-    }
-    return folder
-  }
+it('asks for an example on a terminal', async () => {
+  const folder = await emptyFolder()
+  const { exitCode, err } = await init(folder, [], { input: 'work-queue\n', options: TERMINAL })
+  expect([exitCode, err]).toEqual([0, 'Name of an example:\n'])
+  expect(await readdir(folder)).toEqual(['work-queue'])
+})
 
-  /** Resolves to the address of an app. */
-  async function start(folder: string): Promise<string> {
-    const server = spawn(process.execPath, ['start.mjs'], {
-      cwd: folder,
-      env: { ...process.env, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const ended = once(server, 'exit')
-    onTestFinished(async () => {
-      server.kill('SIGTERM')
-      await ended
-    })
-    let printed = ''
-    for await (const chunk of server.stdout!) {
-      printed += chunk
-      if (printed.includes('\n')) break
-    }
-    return /is at (\S+) /.exec(printed)![1]!
-  }
-
-  it('lists every example', async () => {
-    const { stdout } = await headwater(['init'])
-    expect(stdout.trim().split('\n')).toEqual(names.sort())
-  })
-
-  it.each(pages)('%s starts in the folder that it writes', async (name) => {
-    const folder = await init(name)
-    const url = await start(folder)
-    for (const path of ['', '/main.js']) expect((await fetch(`${url}${path}`)).status).toBe(200)
-    const readme = await readFile(join(folder, 'README.md'), 'utf8')
-    expect(readme).toContain('npm install && npm start')
-    expect(readme.length).toBeGreaterThan(200)
-  })
-
-  it.each(names.filter((name) => !pages.includes(name)))(
-    'the tests of %s pass in its folder',
-    async (name) => {
-      const folder = await init(name)
-      const vitest = join(PROJECT, 'node_modules', 'vitest', 'vitest.mjs')
-      const { stdout } = await run(process.execPath, [vitest, 'run'], { cwd: folder })
-      expect(stdout).toMatch(/Tests .*\d+ passed/)
-    },
+it.each(names)('%s becomes a project of exact versions that is named as its folder', async (name) => {
+  const folder = await emptyFolder()
+  const { out } = await init(folder, [name, './My app'])
+  expect(out).toContain('cd ./My app && npm install && npm run dev')
+  const manifest = JSON.parse(await readFile(join(folder, 'My app', 'package.json'), 'utf8'))
+  expect(manifest).toMatchObject({ name: 'my-app', scripts: { dev: expect.any(String) } })
+  const versions = Object.values({ ...manifest.dependencies, ...manifest.devDependencies })
+  expect(versions).toEqual(versions.map(() => expect.stringMatching(/^\d+\.\d+\.\d+$/)))
+  expect(await readdir(join(folder, 'My app'))).toEqual(
+    expect.arrayContaining(['.gitignore', 'tsconfig.json']),
   )
+})
 
-  it('rejects an unknown example and a folder that is not empty', async () => {
-    await expect(headwater(['init', 'chess'])).rejects.toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('unknown example `chess`; expected one of level-storage, '),
-    })
-    await mkdir(join(app.directory, 'full'))
-    await writeFile(join(app.directory, 'full', 'notes.txt'), 'mine')
-    await expect(headwater(['init', 'work-queue', './full'])).rejects.toMatchObject({
-      code: 1,
-      stderr: 'headwater: `./full` is not empty\n',
-    })
-    expect(await readdir(join(app.directory, 'full'))).toEqual(['notes.txt'])
+it('rejects an unknown example and a folder that is not empty', async () => {
+  const folder = await emptyFolder()
+  expect(await init(folder, ['chess'])).toMatchObject({
+    exitCode: 2,
+    err: expect.stringContaining('unknown example `chess`; expected one of level-storage, '),
   })
+  await mkdir(join(folder, 'full'))
+  await writeFile(join(folder, 'full', 'notes.txt'), 'mine')
+  expect(await init(folder, ['work-queue', './full'])).toMatchObject({
+    exitCode: 1,
+    err: 'headwater: `./full` is not empty\n',
+  })
+  expect(await readdir(join(folder, 'full'))).toEqual(['notes.txt'])
 })

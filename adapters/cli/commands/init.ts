@@ -1,5 +1,6 @@
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { CliContext } from '../context.ts'
 import { CliError, quoteArg, quotePath } from '../errors.ts'
 import { newCommand } from '../options.ts'
@@ -12,39 +13,56 @@ export const initCommand = (context: CliContext) =>
     description: 'Write an example into an empty folder, to start from',
     examples: ['headwater init resumable-chat', 'headwater init work-queue ./my-queue'],
     notes: [
-      'Without EXAMPLE, prints the names of the examples. FOLDER must be empty or missing. It gets the example,',
-      'what that needs, and a package.json; nothing is installed or sent.',
+      'Without EXAMPLE, lists the examples, and asks for one on a terminal. FOLDER must be empty or missing. It',
+      'gets a project with a package.json of that name; nothing is installed or sent.',
     ],
   })
     .argument('[EXAMPLE]', 'Name of an example')
     .argument('[FOLDER]', 'Folder to write. Default: the name of the example')
-    .action(async (example, folder = example) => {
+    .action(async (given, givenFolder) => {
       const names = (await readdir(EXAMPLES)).sort()
-      if (example === undefined || folder === undefined) {
-        for (const name of names) context.print(name)
-        return
-      }
+      const example = given ?? (await chosen(names, context))
       if (!names.includes(example)) {
         throw new CliError(2, `unknown example ${quoteArg(example)}; expected one of ${names.join(', ')}`)
       }
+      const folder = givenFolder ?? example
       await assertEmpty(folder)
       // Overwrites nothing, even if another program writes into the folder meanwhile.
       await cp(join(EXAMPLES, example), folder, { recursive: true, force: false, errorOnExist: true })
-      const manifest = join(folder, 'package.json')
-      const text = await readFile(manifest, 'utf8')
-      await writeFile(manifest, text.replace(`"name": "${example}"`, `"name": "${packageName(folder)}"`))
+      const manifest = { ...(await manifestOf(folder)), name: packageName(folder) }
+      await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
       // A package would leave this file out, and what it names.
       await writeFile(join(folder, '.gitignore'), '/node_modules\n/dist\n/data\n')
       context.print(`Wrote ${example} to ${folder}. Now run`)
-      context.print(`  cd ${folder} && npm install && npm start`)
+      context.print(`  cd ${folder} && npm install && npm run dev`)
     })
 
+/** Lists the examples, and resolves to the answer of a user. A program in place of a user could not answer. */
+async function chosen(names: readonly string[], { input, print, printError }: CliContext): Promise<string> {
+  const width = Math.max(...names.map((name) => name.length))
+  for (const name of names) {
+    print(`${name.padEnd(width)}  ${(await manifestOf(join(EXAMPLES, name))).description}`)
+  }
+  const terminal = input()
+  if (terminal.isTTY) {
+    printError('Name of an example:')
+    const lines = createInterface({ input: terminal })
+    try {
+      for await (const line of lines) return line.trim()
+    } finally {
+      lines.close()
+    }
+  }
+  throw new CliError(2, 'the name of an example is required: headwater init EXAMPLE')
+}
+
+async function manifestOf(folder: string): Promise<{ readonly name: string; readonly description: string }> {
+  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+}
+
 function packageName(folder: string): string {
-  return (
-    basename(resolve(folder))
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9-]+/g, '-') || 'example'
-  )
+  const name = basename(resolve(folder)).toLowerCase()
+  return name.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '') || 'example'
 }
 
 async function assertEmpty(folder: string): Promise<void> {

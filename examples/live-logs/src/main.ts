@@ -1,6 +1,7 @@
 import { connect } from 'headwater/client'
 import { LEVELS, lineOf } from './line.ts'
 import { LogView } from './log-view.ts'
+import './style.css'
 
 const element = <Type extends HTMLElement>(id: string) => document.getElementById(id) as Type
 

@@ -33,7 +33,8 @@ const schema = createStateSchema({ items: { schema: itemSchema, type: 'item', pr
 export function openList(url: string) {
   return createStreamDB({
     streamOptions: { url, contentType: 'application/json' },
-    live: 'sse',
+    // Survives a restart of the server, which ends an event stream for good.
+    live: 'long-poll',
     state: schema,
     actions: ({ db, stream }) => ({
       add: {

@@ -1,5 +1,5 @@
 import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
-import { serviceWorkerInControl } from '../../shared/service-worker-in-control.ts'
+import './style.css'
 
 const list = document.querySelector('ol')!
 const form = document.querySelector('form')!
@@ -7,7 +7,7 @@ const input = document.querySelector('input')!
 const status = document.querySelector('output')!
 
 async function start(): Promise<void> {
-  await serviceWorkerInControl()
+  await startServiceWorker()
   // The service worker answers at the page's own address. It needs no token, but the client requires one.
   const address = new URL('v1', document.baseURI).href
   const s2 = new S2({
@@ -41,6 +41,21 @@ async function start(): Promise<void> {
     item.textContent = body
     list.append(item)
   }
+}
+
+/** Resolves when the service worker controls this page. */
+async function startServiceWorker(): Promise<void> {
+  const { serviceWorker } = navigator
+  if (serviceWorker === undefined) throw new Error('service workers need https or localhost')
+  const script = import.meta.env.DEV ? '/service-worker.ts' : '/service-worker.js'
+  await serviceWorker.register(script, { type: 'module' })
+  const { active } = await serviceWorker.ready
+  if (serviceWorker.controller !== null) return
+  const inControl = new Promise((resolve) => {
+    serviceWorker.addEventListener('controllerchange', resolve, { once: true })
+  })
+  active?.postMessage('claim')
+  await inControl
 }
 
 function show(error: unknown): void {

@@ -1,7 +1,8 @@
 import { useChat } from '@ai-sdk/react'
 import { createDurableChatTransport } from '@durable-streams/aisdk-transport'
 import type { UIMessage } from 'ai'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { type SubmitEvent, useEffect, useRef, useState } from 'react'
+import Markdown from 'react-markdown'
 
 /** How long to wait after a failure, in milliseconds. */
 const RETRY_MS = 1_000
@@ -12,6 +13,7 @@ interface ChatProps {
   readonly id: string
   /** The finished messages. */
   readonly stored: readonly UIMessage[]
+  readonly isOffline: boolean
   /** A question that did not reach the server. It is sent again: its id makes sure that it is asked once. */
   readonly unsent: UIMessage | undefined
   /** Called some time after the connection was lost. The AI SDK reads an answer again only in a new chat. */
@@ -19,8 +21,7 @@ interface ChatProps {
 }
 
 /** A chat whose answers come from streams: a page that is opened while one is written shows it from the start. */
-export function Chat({ id, stored, unsent, onLost }: ChatProps) {
-  const [text, setText] = useState('')
+export function Chat({ id, stored, isOffline, unsent, onLost }: ChatProps) {
   const [initial] = useState(() => (unsent === undefined ? [...stored] : [...stored, unsent]))
   const chat = useChat({ id, messages: initial, transport, resume: isQuestion(stored.at(-1)) })
   const { messages, sendMessage, setMessages, resumeStream, status } = chat
@@ -38,13 +39,14 @@ export function Chat({ id, stored, unsent, onLost }: ChatProps) {
     if (isQuestion(stored.at(-1))) void resumeStream()
   }, [stored, messages.length, status, setMessages, resumeStream])
 
+  // What was shown stays until the server can be reached again.
   useEffect(() => {
-    if (status !== 'error') return
+    if (status !== 'error' || isOffline) return
     const last = messages.at(-1)
     const isUnsent = isQuestion(last) && !stored.some((message) => message.id === last?.id)
     const timer = setTimeout(onLost, RETRY_MS, isUnsent ? last : undefined)
     return () => clearTimeout(timer)
-  }, [status, messages, stored, onLost])
+  }, [status, isOffline, messages, stored, onLost])
 
   const shown = messages.map(textOf).join('')
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the text has grown
@@ -52,18 +54,23 @@ export function Chat({ id, stored, unsent, onLost }: ChatProps) {
     list.current?.scrollTo({ top: list.current.scrollHeight })
   }, [shown])
 
-  function submit(event: FormEvent) {
+  function submit(event: SubmitEvent<HTMLFormElement>) {
     event.preventDefault()
-    if (text.trim() === '' || isBusy) return
-    void sendMessage({ text: text.trim() })
-    setText('')
+    const form = event.currentTarget
+    void sendMessage({ text: String(new FormData(form).get('question')).trim() })
+    form.reset()
   }
 
+  // The server writes the answer, so the server ends it: for all pages, and after a reload too.
+  const stop = () => void fetch(`/api/chat/${id}/stream`, { method: 'DELETE' }).catch(() => {})
+
   return (
-    <>
+    <main>
       <header>
         <h1>Resumable chat</h1>
-        <span role="status">{isBusy ? 'Writing …' : 'Ready'}</span>
+        <span role="status">
+          {isOffline || status === 'error' ? 'Offline' : isBusy ? 'Writing …' : 'Ready'}
+        </span>
       </header>
       <ol ref={list} aria-label="Messages">
         {messages.map((message, i) => (
@@ -71,23 +78,30 @@ export function Chat({ id, stored, unsent, onLost }: ChatProps) {
             key={message.id}
             className={`${message.role} ${isBusy && i === messages.length - 1 ? 'writing' : ''}`}
           >
-            {textOf(message)}
+            {message.role === 'user' ? textOf(message) : <Markdown>{textOf(message)}</Markdown>}
           </li>
         ))}
       </ol>
-      {status === 'error' && <p role="alert">The server cannot be reached. Trying again …</p>}
-      <form onSubmit={submit}>
+      <form onSubmit={submit} autoComplete="off">
         <input
+          name="question"
           aria-label="Question"
           placeholder="Ask something"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
+          maxLength={4_000}
+          pattern=".*\S.*"
+          required
         />
-        <button type="submit" disabled={isBusy}>
-          Ask
-        </button>
+        {isBusy ? (
+          <button key="stop" type="button" onClick={stop} disabled={isOffline}>
+            Stop
+          </button>
+        ) : (
+          <button key="ask" type="submit" disabled={isOffline || status === 'error'}>
+            Ask
+          </button>
+        )}
       </form>
-    </>
+    </main>
   )
 }
 

@@ -1,21 +1,50 @@
-import { YjsProvider } from '@durable-streams/y-durable-streams'
+import { open } from 'headwater'
+import { connect } from 'headwater/client'
+import { indexedDb } from 'headwater/indexeddb'
+import { syncedStream } from 'headwater/sync'
 import * as Y from 'yjs'
 import { bindText } from './bind-text.ts'
+import './style.css'
 
+// Each record is an update of the document. The stream stores them on this device, and syncs them.
+const hw = await open({ storage: indexedDb('shared-document') })
+const server = await connect({ url: location.origin })
+const updates = syncedStream(
+  server.basin('documents').stream('notes'),
+  hw.basin('documents').stream('notes'),
+  { as: 'bytes' },
+)
+
+const area = document.querySelector('textarea')!
+const status = document.querySelector('[role="status"]')!
 const doc = new Y.Doc()
-const baseUrl = new URL('/v1/yjs/notes', location.href).href
-const provider = new YjsProvider({ doc, baseUrl, docId: 'shared' })
-
-const app = document.getElementById('app')!
-const area = Object.assign(document.createElement('textarea'), { ariaLabel: 'Text', disabled: true })
-const status = document.createElement('p')
-status.setAttribute('role', 'status')
-const heading = Object.assign(document.createElement('h1'), { textContent: 'Shared document' })
-app.append(heading, area, status)
-
 bindText(doc.getText('body'), area)
-provider.on('synced', (isSynced) => {
-  area.disabled = false
-  status.textContent = isSynced ? 'Up to date' : 'Connecting …'
+
+// Updates of others, and earlier ones of this device. Yjs ignores those that it already has.
+updates.view$.subscribe({
+  next({ change, isCaughtUp }) {
+    for (const { body } of change.inserted) Y.applyUpdate(doc, body, updates)
+    if (isCaughtUp) area.disabled = false
+  },
+  error: showError,
 })
-provider.on('error', (error) => console.warn(error))
+doc.on('update', (update: Uint8Array, origin: unknown) => {
+  if (origin !== updates) updates.append(update).catch(showError)
+})
+
+const STATES = {
+  connecting: 'Connecting …',
+  'catching-up': 'Loading …',
+  live: 'Up to date',
+  waiting: 'Waiting',
+  offline: 'Offline: what you write is sent later',
+  stopped: 'The document of the server is another one. What is here stays on this device.',
+  closed: 'Closed',
+}
+updates.state$.subscribe(({ kind }) => {
+  status.textContent = STATES[kind]
+})
+
+function showError(error: unknown) {
+  status.textContent = error instanceof Error ? error.message : String(error)
+}

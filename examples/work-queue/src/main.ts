@@ -1,6 +1,7 @@
 import { connect } from 'headwater/client'
 import { fold } from 'headwater/fold'
-import { EMPTY, type Event, type Job, type Queue, reduce } from '../queue.mjs'
+import { EMPTY, type Event, type Job, type Queue, reduce } from '../queue.ts'
+import './style.css'
 
 interface Worker {
   readonly name: string
@@ -8,47 +9,41 @@ interface Worker {
 }
 
 const element = (id: string) => document.getElementById(id)!
-const WORDS = [
-  'anchor',
-  'basin',
-  'channel',
-  'delta',
-  'estuary',
-  'ford',
-  'gorge',
-  'inlet',
-  'lagoon',
-  'meander',
-]
+const WORDS = 'anchor basin channel delta estuary ford gorge inlet lagoon meander rapids weir'.split(' ')
 
 const hw = await connect({ url: location.origin, resumes: Number.POSITIVE_INFINITY })
 const events = hw.basin('work-queue').stream('events').json<Event>()
 // The page derives the queue as the workers do, and asks none of them.
 const queue = fold(events, { initial: EMPTY, reduce, version: 1 })
+const addButton = element('add') as HTMLButtonElement
 let workers: readonly Worker[] = []
+let isOffline = false
 
 queue.value$.subscribe(render)
-element('add').addEventListener('click', () => {
-  const jobs = Array.from({ length: 12 }, (_, i) => WORDS[i % WORDS.length]!)
-  void events.appendBatch(jobs.map((text) => ({ type: 'added', id: crypto.randomUUID(), text })))
+addButton.addEventListener('click', () => {
+  void events.appendBatch(WORDS.map((text) => ({ type: 'added', id: crypto.randomUUID(), text })))
 })
 setInterval(loadWorkers, 500)
 await loadWorkers()
 
 async function loadWorkers(): Promise<void> {
   const response = await fetch('/api/workers').catch(() => undefined)
-  workers = response?.ok ? await response.json() : workers.map(({ name }) => ({ name, isRunning: false }))
+  isOffline = !response?.ok
+  workers = response?.ok ? await response.json() : []
   render(queue.value)
 }
 
 function render(value: Queue): void {
   const done = value.jobs.filter(({ result }) => result !== undefined)
   const again = value.jobs.filter(({ claims }) => claims > 1)
-  element('summary').textContent =
-    `${done.length} of ${value.jobs.length} jobs done, each once; ${again.length} taken over from a dead worker`
+  addButton.disabled = isOffline
+  element('summary').textContent = isOffline
+    ? 'Offline: the server cannot be reached.'
+    : `${done.length} of ${value.jobs.length} jobs done, each once; ${again.length} taken over from a dead worker`
   const list = element('workers')
   // A button keeps its place, so that a click is never lost.
   while (list.children.length < workers.length) list.append(newWorkerItem())
+  while (list.children.length > workers.length) list.lastElementChild!.remove()
   for (const [i, worker] of workers.entries())
     renderWorker(list.children[i] as HTMLElement, worker, value.jobs)
   element('jobs').replaceChildren(...value.jobs.slice(-120).map(jobItem))

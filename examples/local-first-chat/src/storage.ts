@@ -1,4 +1,0 @@
-import { indexedDb } from 'headwater/indexeddb'
-
-/** One database, which each tab opens. */
-export const storage = indexedDb('synced-chat')

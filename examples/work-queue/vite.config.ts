@@ -1,0 +1,17 @@
+import type { AddressInfo } from 'node:net'
+import { defineConfig, type PreviewServer, type ViteDevServer } from 'vite'
+import { startServer } from './server.ts'
+
+/** Runs the server in the process of Vite, which restarts it after a change of its files. */
+async function runServer({ middlewares, httpServer }: ViteDevServer | PreviewServer) {
+  const { handler, startWorkers, close } = await startServer()
+  middlewares.use(handler)
+  httpServer?.once('listening', () => {
+    startWorkers(`http://localhost:${(httpServer.address() as AddressInfo).port}`)
+  })
+  httpServer?.once('close', close)
+}
+
+export default defineConfig({
+  plugins: [{ name: 'server', configureServer: runServer, configurePreviewServer: runServer }],
+})
