@@ -33,7 +33,8 @@ export function appendOutput(program: string, url: string): () => void {
   append.stdin.on('error', () => {})
   const stop = () => {
     source.kill()
-    append.kill()
+    // Before it reports that the server is gone.
+    append.kill('SIGKILL')
   }
   process.once('exit', stop)
   return stop
