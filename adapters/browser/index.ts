@@ -1,6 +1,7 @@
 /**
- * Engine, client and the storages of browsers as one file, for pages without a bundler: the build adds all
- * dependencies. An import map can point the names of the four entries to it.
+ * Engine, client and the storages of browsers as one file, for pages without a bundler.
+ *
+ * The build adds all dependencies. An import map can point the names of the four entries to it.
  *
  * @packageDocumentation
  */

@@ -16,6 +16,8 @@ const REFERENCE = /^(api\/|openapi|changelog)/
 
 /** What the search has of a page: no code, and of the references only what has a heading. */
 function searchable(source: string, env: MarkdownEnv, md: MarkdownRenderer): string {
+  // Its entries are those of other subpaths.
+  if (env.relativePath === 'api/headwater/browser.md') return ''
   const html = md.render(source, env)
   if (!REFERENCE.test(env.relativePath)) return html.replaceAll(/<pre[\s\S]*?<\/pre>/g, '')
   return html.match(/<h[1-3][\s\S]*?<\/h[1-3]>/g)?.join('\n') ?? ''
