@@ -1,23 +1,17 @@
 import { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
 import type { ChangeSource } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import type { MirrorState } from '../../src/sync/mirror.ts'
-import type { RecordView } from '../../src/sync/record-view.ts'
+import { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
-import { ChangeReader } from './change-reader.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox } from './outbox.ts'
-import {
-  ChangeConverter,
-  type ContentCodec,
-  eachView,
-  type SyncedChange,
-  storedRecords,
-} from './synced-changes.ts'
+import { type ContentCodec, type SyncedChange, SyncedChanges } from './synced-changes.ts'
 
 /**
  * A read of a synced stream, made by `synced.read()`. It is cold: each iteration is a read of its own.
@@ -57,13 +51,13 @@ export abstract class SyncedReader<Content extends object>
   readonly mirror: Mirror
   /** The outbox: the records that wait for the server, the parked ones, and `flush`. */
   readonly outbox: Outbox
-  readonly #converter: ChangeConverter<Content>
+  readonly #codec: ContentCodec<Content>
 
   /** @internal */
   constructor(parts: { readonly mirror: Mirror; readonly outbox: Outbox }, codec: ContentCodec<Content>) {
     this.mirror = parts.mirror
     this.outbox = parts.outbox
-    this.#converter = new ChangeConverter(codec)
+    this.#codec = codec
   }
 
   /** The state of the connection: that of the mirror. */
@@ -101,9 +95,8 @@ export abstract class SyncedReader<Content extends object>
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new Observable((subscriber) => {
       const subscription = new AbortController()
-      const emit = async () =>
-        eachView(this.changes(historyQuery(query), subscription), (view) => subscriber.next(view))
-      emit().then(
+      const changes = this.changes(historyQuery(query), subscription)
+      eachView(changes, (view) => subscriber.next(view)).then(
         () => subscriber.complete(),
         (error: unknown) => {
           // What has a `next` alone must not fail when the app closes everything.
@@ -135,8 +128,21 @@ export abstract class SyncedReader<Content extends object>
     query: ReadQuery,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
-    const changes = this.#changes(historyQuery(query), { signal })
-    yield* storedRecords(this.mirror.local, changes, signal)
+    // A consumer may be slower than the records that follow.
+    const end = await this.mirror.local.checkTail({ signal }).then(
+      ({ seqNum }) => seqNum,
+      () => Number.POSITIVE_INFINITY,
+    )
+    let hasRecords = false
+    for await (const change of this.#changes(historyQuery(query), signal)) {
+      const { isReset, confirmed, pending, position, isCaughtUp } = change
+      if (isReset && hasRecords) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
+      hasRecords ||= confirmed.length > 0
+      yield* confirmed
+      if (!isCaughtUp && position < end) continue
+      yield* pending.map(({ item }) => item)
+      break
+    }
     signal?.throwIfAborted()
   }
 
@@ -155,7 +161,7 @@ export abstract class SyncedReader<Content extends object>
     const ignore = onAnyAbort([options.signal, closing], (reason) => ending.abort(reason))
     let isCaughtUp = false
     try {
-      for await (const change of this.#changes(query, { ...options, signal: ending.signal })) {
+      for await (const change of this.#changes(query, ending.signal)) {
         ;({ isCaughtUp } = change)
         yield change
       }
@@ -168,17 +174,35 @@ export abstract class SyncedReader<Content extends object>
     if (closing.aborted && options.signal?.aborted !== true && !isCaughtUp) throw closing.reason
   }
 
-  async *#changes(
-    query: ReadQuery,
-    options: CallOptions,
-  ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
-    const reader = new ChangeReader(this, query, options.signal)
-    try {
-      for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
-        yield await this.#converter.convert(change, this.outbox.device!)
-      }
-    } finally {
-      reader.close()
-    }
+  #changes(query: ReadQuery, signal: AbortSignal | undefined): SyncedChanges<Content> {
+    return new SyncedChanges(this, this.#codec, query, signal)
   }
+}
+
+/** Calls back with the views that changes lead to. Resolves at the end of the changes. */
+async function eachView<Content>(
+  changes: AsyncIterable<SyncedChange<Content>>,
+  onView: (view: RecordView<SyncedRecord<Content>>) => void,
+): Promise<void> {
+  let view = RecordView.empty<SyncedRecord<Content>>()
+  for await (const { isReset, confirmed, pending, trimmedTo, isCaughtUp } of changes) {
+    if (isReset) {
+      view = RecordView.empty(view)
+      onView(view)
+    }
+    const items = pending.map(({ item }) => item)
+    view = view.next(confirmed, items, isCaughtUp)
+    onView(view)
+    const trimmed = countBelow(view, trimmedTo ?? 0)
+    if (trimmed === 0) continue
+    view = view.withoutFirst(trimmed)
+    onView(view)
+  }
+}
+
+/** Returns how many of the confirmed records of a view lie below a sequence number. */
+function countBelow<Content>(view: RecordView<SyncedRecord<Content>>, seqNum: number): number {
+  let count = 0
+  while ((view.at(count)?.seqNum ?? seqNum) < seqNum) count++
+  return count
 }
