@@ -33,6 +33,13 @@ export interface ObjectStorageOptions {
   readonly takeOver?: boolean | undefined
   /** How much of what was read is kept in memory, in bytes. 64 MiB by default. */
   readonly cacheBytes?: number | undefined
+  /**
+   * A directory that keeps more of what was read. Processes may share it. Records are in it as in the bucket.
+   * None by default.
+   */
+  readonly cacheDirectory?: string | undefined
+  /** How much the directory keeps, in bytes; each process may exceed it by a sixteenth. 1 GiB by default. */
+  readonly cacheDirectoryBytes?: number | undefined
   /** Sends requests in place of the runtime's `fetch`. */
   readonly fetch?: typeof fetch | undefined
 }
@@ -46,6 +53,8 @@ const OPTIONS: MembersOf<ObjectStorageOptions> = {
   flushMs: assertInteger,
   takeOver: 'boolean',
   cacheBytes: assertInteger,
+  cacheDirectory: 'string',
+  cacheDirectoryBytes: assertInteger,
   fetch: 'function',
 }
 

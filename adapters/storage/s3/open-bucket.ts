@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { LogStorage } from '../log/storage.ts'
 import { BucketMedium } from './bucket-medium.ts'
+import { DiskCache } from './disk-cache.ts'
 import { BucketOwner } from './owner.ts'
 import { RangeCache } from './range-cache.ts'
 import { S3Bucket, type S3Location } from './s3-bucket.ts'
@@ -10,6 +12,8 @@ export interface OpenOptions {
   readonly takeOver?: boolean | undefined
   readonly flushMs?: number | undefined
   readonly cacheBytes?: number | undefined
+  readonly cacheDirectory?: string | undefined
+  readonly cacheDirectoryBytes?: number | undefined
   /** The size at which journals are rolled, in bytes. */
   readonly rollBytes?: number | undefined
 }
@@ -20,7 +24,7 @@ const GROUP_BYTES = 65_536
 /** Opens the storage in a bucket. Rejects with `blocked` if another process has it open. */
 export async function openBucket(
   location: S3Location,
-  { takeOver = false, flushMs, cacheBytes = 64 * 1_048_576, rollBytes }: OpenOptions,
+  { takeOver = false, flushMs, rollBytes, ...options }: OpenOptions,
   context: StorageContext,
 ): Promise<StorageSession> {
   const bucket = new S3Bucket(location)
@@ -32,9 +36,15 @@ export async function openBucket(
     context.onBackgroundError?.(error),
   )
   try {
-    medium = await BucketMedium.open(bucket, new RangeCache(cacheBytes))
-    const options = { durability: 'power-loss', groupBytes: GROUP_BYTES, flushMs, rollBytes, clock } as const
-    const storage = await LogStorage.open(medium, options, () => owner.leave())
+    medium = await BucketMedium.open(bucket, await openCache(bucket, options))
+    const logOptions = {
+      durability: 'power-loss',
+      groupBytes: GROUP_BYTES,
+      flushMs,
+      rollBytes,
+      clock,
+    } as const
+    const storage = await LogStorage.open(medium, logOptions, () => owner.leave())
     return storage.join(context)!
   } catch (error) {
     await owner.leave()
@@ -42,9 +52,22 @@ export async function openBucket(
   }
 }
 
+async function openCache(
+  bucket: S3Bucket,
+  { cacheBytes = 64 * 1_048_576, cacheDirectory, cacheDirectoryBytes = 1_073_741_824 }: OpenOptions,
+): Promise<RangeCache> {
+  if (cacheDirectory === undefined) return new RangeCache(cacheBytes)
+  const storageId = (await bucket.get(PROBE, 0, 36))!.toString()
+  const disk = await DiskCache.open(cacheDirectory, cacheDirectoryBytes, storageId)
+  return new RangeCache(cacheBytes, disk)
+}
+
+/** Also identifies the storage: a later one in the same place has another one. */
+const PROBE = 'probe'
+
 /** Rejects for a bucket that ignores the condition of a write: two writers would not notice each other. */
 async function assertConditional(bucket: S3Bucket): Promise<void> {
-  const create = () => bucket.create('probe', new Uint8Array(), true)
+  const create = () => bucket.create(PROBE, Buffer.from(randomUUID()), true)
   if ((await create()) === 'exists' || (await create()) === 'exists') return
   const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
   throw new StorageFailure('denied', message, { nothingWritten: true })

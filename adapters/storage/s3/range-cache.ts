@@ -1,3 +1,5 @@
+import type { DiskCache } from './disk-cache.ts'
+
 const CHUNK_BYTES = 256 * 1024
 /** Longer reads, such as those of a roll, are not kept. */
 const KEPT_BYTES_MAX = 1024 * 1024
@@ -7,12 +9,15 @@ type Fetch = (position: number, length: number) => Promise<Buffer>
 /** Keeps the parts of objects that were read last. Objects never change. */
 export class RangeCache {
   readonly #bytesMax: number
+  readonly #disk: DiskCache | undefined
   /** Chunks, the least recently read first. Those that are being read have no length yet. */
   readonly #chunks = new Map<string, { readonly data: Promise<Buffer>; bytes: number }>()
   #bytes = 0
 
-  constructor(bytesMax: number) {
+  /** @param disk Where parts are looked for that are not in memory. */
+  constructor(bytesMax: number, disk?: DiskCache) {
     this.#bytesMax = bytesMax
+    this.#disk = disk
   }
 
   /** Reads a part of an object of `size` bytes into memory of its own. Shorter at the end of the object. */
@@ -39,7 +44,9 @@ export class RangeCache {
   }
 
   #fetched(id: string, position: number, size: number, fetch: Fetch) {
-    const chunk = { data: fetch(position, Math.min(CHUNK_BYTES, size - position)), bytes: 0 }
+    const length = Math.min(CHUNK_BYTES, size - position)
+    const fetchChunk = () => fetch(position, length)
+    const chunk = { data: this.#disk?.read(id, length, fetchChunk) ?? fetchChunk(), bytes: 0 }
     chunk.data.then(
       (data) => {
         if (this.#chunks.get(id) !== chunk) return
