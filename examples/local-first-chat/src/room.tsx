@@ -47,10 +47,11 @@ export function Room({ name, stream, author }: RoomProps) {
         <a href="#" aria-label="All rooms">
           ‹
         </a>
-        <h2>{name}</h2>
+        <h1>{name}</h1>
         <Connection stream={stream} />
       </header>
-      <ol ref={list} aria-label="Messages">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the list */}
+      <ol ref={list} aria-label="Messages" tabIndex={0}>
         {records.map(({ key, value, isPending, timestamp }) => (
           <li key={key} data-mine={value.author === author} data-pending={isPending}>
             <strong>{value.author}</strong> <time>{isPending ? 'waits' : timeOf(timestamp)}</time>

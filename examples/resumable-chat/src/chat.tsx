@@ -72,7 +72,8 @@ export function Chat({ id, stored, isOffline, unsent, onLost }: ChatProps) {
           {isOffline || status === 'error' ? 'Offline' : isBusy ? 'Writing …' : 'Ready'}
         </span>
       </header>
-      <ol ref={list} aria-label="Messages">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the list */}
+      <ol ref={list} aria-label="Messages" tabIndex={0}>
         {messages.map((message, i) => (
           <li
             key={message.id}
