@@ -1,8 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Connection } from './connection.ts'
-import { useSubmit } from './ui/async.ts'
-import { Field } from './ui/field.tsx'
-import { Problem } from './ui/notice.tsx'
+import { Problem } from './ui/elements.tsx'
+import { Field, useSubmit } from './ui/form.tsx'
 
 /** Whether the server takes this console's requests: without a token, with one, or not. */
 export type Access = 'unknown' | 'open' | 'token' | 'missing' | 'rejected'

@@ -10,10 +10,17 @@ import type {
   TimestampingMode,
 } from '../../src/model/config.ts'
 import { useConsole } from './context.ts'
-import { useLoad, useSubmit } from './ui/async.ts'
-import { Confirm } from './ui/dialog.tsx'
-import { Checkbox, DurationField, type FormValues, SelectField, secondsOf } from './ui/field.tsx'
-import { Loading, Problem } from './ui/notice.tsx'
+import { useLoad } from './ui/async.ts'
+import { Loading, Problem } from './ui/elements.tsx'
+import {
+  Checkbox,
+  Confirm,
+  DurationField,
+  type FormValues,
+  SelectField,
+  secondsOf,
+  useSubmit,
+} from './ui/form.tsx'
 
 /** A form for a configuration that exists. */
 export function ConfigForm<Config>(props: {

@@ -3,7 +3,7 @@ import { useContext } from 'preact/hooks'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import type { Connection, Loss } from './connection.ts'
 import type { ConsoleRoute } from './route.ts'
-import type { ProtobufTypes } from './stream/protobuf.ts'
+import type { ProtobufTypes } from './stream/body.ts'
 
 /** The state and services that every part of the console uses. */
 export interface Console {

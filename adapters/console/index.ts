@@ -4,5 +4,5 @@
  * @packageDocumentation
  */
 
-export type { ConsoleOptions } from './options.ts'
-export { mountConsole } from './program.tsx'
+export type { ConsoleOptions } from './mount.tsx'
+export { mountConsole } from './mount.tsx'

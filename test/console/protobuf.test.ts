@@ -1,8 +1,13 @@
 import { create, createFileRegistry, fromJson, toBinary } from '@bufbuild/protobuf'
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { describe, expect, it } from 'vitest'
-import { protobufTree, protobufTypesOf } from '../../adapters/console/stream/protobuf.ts'
-import { formatOf, previewOf, renderBody } from '../../adapters/console/stream/record.ts'
+import {
+  formatOf,
+  previewOf,
+  protobufTree,
+  protobufTypesOf,
+  renderBody,
+} from '../../adapters/console/stream/body.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 
 const field = (name: string, number: number, type: string, more: object = {}) => ({

@@ -4,7 +4,7 @@ import { endOfUsage } from '../../../src/model/metrics.ts'
 import type { Connection } from '../connection.ts'
 import { DURATION_UNITS, formatBytes, formatCount, formatTime } from '../format.ts'
 import type { Column } from '../ui/list.tsx'
-import { useNumbers } from '../ui/use-numbers.ts'
+import { useNumbers } from '../ui/list.tsx'
 import { Sparkline } from '../usage/chart.tsx'
 import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from '../usage/metrics.ts'
 

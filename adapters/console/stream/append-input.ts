@@ -1,7 +1,7 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { jsonTreeOf } from './json-text.ts'
+import { jsonTreeOf } from './body.ts'
 
 /** A record to append. */
 export interface TextInput {

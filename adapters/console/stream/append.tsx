@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { decodeBase64, encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
@@ -6,11 +6,8 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
-import { useSubmit } from '../ui/async.ts'
-import { CurlButton } from '../ui/button.tsx'
-import { Field, type FormValues, Select, TextField, valuesOf } from '../ui/field.tsx'
-import { Link } from '../ui/link.tsx'
-import { Note, Problem } from '../ui/notice.tsx'
+import { CurlButton, Link, Note, Problem } from '../ui/elements.tsx'
+import { Field, type FormValues, Select, TextField, useSubmit, valuesOf } from '../ui/form.tsx'
 import {
   batchesOf,
   PLACEHOLDERS,
@@ -19,7 +16,6 @@ import {
   recordsOfLines,
   type TextInput,
 } from './append-input.ts'
-import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 
 type Mode = 'one' | 'base64' | 'lines' | 'json' | 'many'
 type Header = readonly [name: string, value: string]
@@ -40,15 +36,9 @@ const HINTS: Readonly<Record<Mode, string>> = {
 }
 
 /** A form that appends one record, lines, or a JSON array. */
-export function Append(props: {
-  readonly basin: string
-  readonly stream: string
-  readonly cipher: string | null | undefined
-}) {
-  const { basin, stream, cipher } = props
+export function Append({ target }: { readonly target: CurlTarget }) {
+  const { basin, stream, encryptionKey } = target
   const { hw } = useConsole().connection
-  const [, renderAgain] = useReducer((count: number) => count + 1, 0)
-  const target: CurlTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
   const draft = useDraft(basin, stream)
   const [mode, setMode] = useState<Mode>(draft.mode)
   const [text, setText] = useState(draft.text)
@@ -65,7 +55,7 @@ export function Append(props: {
   }
   const { isBusy, error, onSubmit } = useSubmit(async (values) => {
     setResult(undefined)
-    const handle = hw.basin(basin).stream(stream, { encryptionKey: target.encryptionKey })
+    const handle = hw.basin(basin).stream(stream, { encryptionKey })
     const onProgress = (first: number, end: number) =>
       setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`)
     const conditions = conditionsOf(values)
@@ -95,12 +85,6 @@ export function Append(props: {
             ['many', 'Many from a template'],
           ]}
           onChange={setMode}
-        />
-        <EncryptionKeyField
-          basin={basin}
-          stream={stream}
-          cipher={cipher}
-          onChange={() => renderAgain(undefined)}
         />
       </div>
       <Field label={LABELS[mode]} hint={HINTS[mode]}>

@@ -1,6 +1,6 @@
 import { encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { Menu } from '../ui/button.tsx'
+import { Menu } from '../ui/elements.tsx'
 import { columnValue } from './query.ts'
 
 /** Saves the records that are shown. */

@@ -7,34 +7,20 @@ import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
 import { useLoad } from '../ui/async.ts'
-import { CurlButton } from '../ui/button.tsx'
-import { Confirm } from '../ui/dialog.tsx'
-import { Checkbox, type FormValues, TextField, valuesOf } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
+import { CurlButton, Problem } from '../ui/elements.tsx'
+import { Checkbox, Confirm, type FormValues, TextField, valuesOf } from '../ui/form.tsx'
 
 /** Forms for the two commands, each with its effect. */
-export function FenceAndTrim(props: {
-  readonly basin: string
-  readonly stream: string
-  readonly cipher: string | null | undefined
-}) {
-  const { basin, stream, cipher } = props
+export function FenceAndTrim({ target }: { readonly target: CurlTarget }) {
+  const { basin, stream, encryptionKey } = target
   const [version, update] = useReducer((count: number) => count + 1, 0)
-  const encryptionKey = useEncryptionKey(basin, stream)
-  const target: CurlTarget = { basin, stream, encryptionKey }
   const handle = useConsole().connection.hw.basin(basin).stream(stream, { encryptionKey })
   const onDone = () => update(undefined)
   return (
-    <>
-      <div class="toolbar">
-        <EncryptionKeyField basin={basin} stream={stream} cipher={cipher} onChange={onDone} />
-      </div>
-      <div class="columns">
-        <Fence target={target} stream={handle} onDone={onDone} />
-        <Trim target={target} stream={handle} version={version} onDone={onDone} />
-      </div>
-    </>
+    <div class="columns">
+      <Fence target={target} stream={handle} onDone={onDone} />
+      <Trim target={target} stream={handle} version={version} onDone={onDone} />
+    </div>
   )
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { CopyButton } from '../ui/button.tsx'
-import type { JsonNode } from './json-text.ts'
+import { CopyButton } from '../ui/elements.tsx'
+import type { JsonNode } from './body.ts'
 import { pathText, quotedTerm, textOfNode } from './query.ts'
 
 type Path = readonly (string | number)[]

@@ -1,6 +1,6 @@
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { type JsonNode, jsonTreeOf } from './json-text.ts'
+import { type JsonNode, jsonTreeOf } from './body.ts'
 
 /** A term of a query; all terms of a query must hold. */
 export type Term =

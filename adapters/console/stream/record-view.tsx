@@ -4,14 +4,21 @@ import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes, formatTime, plural } from '../format.ts'
 import { type CurlTarget, curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
-import { CopyButton, Menu } from '../ui/button.tsx'
-import { Select } from '../ui/field.tsx'
-import { Problem, Scroll } from '../ui/notice.tsx'
+import { CopyButton, Menu, Problem, Scroll } from '../ui/elements.tsx'
+import { Select } from '../ui/form.tsx'
+import {
+  type BodyFormat,
+  commandText,
+  formatOf,
+  hexTextOf,
+  previewOf,
+  protobufTypesOf,
+  type RenderedBody,
+  renderBody,
+} from './body.ts'
 import { download } from './download.tsx'
 import { JsonTree } from './json-tree.tsx'
-import { hexTextOf, protobufTypesOf } from './protobuf.ts'
 import { columnValue, quotedTerm } from './query.ts'
-import { type BodyFormat, commandText, formatOf, previewOf, type RenderedBody, renderBody } from './record.ts'
 
 /** A record on one line. */
 export function RecordRow(props: {

@@ -1,6 +1,6 @@
 import { useConsole } from '../context.ts'
 import { formatCount, plural } from '../format.ts'
-import { Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/elements.tsx'
 import type { Pager } from './pager.ts'
 import type { StreamSearch } from './search.ts'
 import type { PagedRecords } from './use-pager.ts'

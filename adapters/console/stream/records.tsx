@@ -1,15 +1,14 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
-import { readCall } from '../snippets.ts'
+import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from '../route.ts'
+import { type CurlTarget, readCall } from '../snippets.ts'
 import { useDebounced } from '../ui/async.ts'
-import { CurlButton } from '../ui/button.tsx'
-import { Select } from '../ui/field.tsx'
+import { CurlButton } from '../ui/elements.tsx'
+import { Select } from '../ui/form.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { DownloadMenu } from './download.tsx'
-import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import type { Start } from './pager.ts'
-import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from './place.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
 import { RecordsStatus } from './records-status.tsx'
 import { type PagedRecords, usePager } from './use-pager.ts'
@@ -21,15 +20,14 @@ const CONTEXT_RECORDS = 20
 
 /** The records of a stream: pages in both directions from any position, and live at the tail. */
 export function Records(props: {
-  readonly basin: string
-  readonly stream: string
+  readonly target: CurlTarget
+  /** The cipher of the records, null if there is none; undefined if it is not known. */
   readonly cipher: string | null | undefined
-  /** The place of the address; see `place.ts`. */
+  /** The place of the address; see `placeText`. */
   readonly initial: string | undefined
 }) {
-  const { basin, stream, cipher, initial } = props
-  const encryptionKey = useEncryptionKey(basin, stream)
-  const target = { basin, stream, encryptionKey }
+  const { target, cipher, initial } = props
+  const { basin, stream, encryptionKey } = target
   const [place, setPlace] = usePlace(basin, stream, initial)
   const { record: selected, filter = '', columns = [], format = 'auto', type = '' } = place
   const { protobufTypes } = useConsole()
@@ -119,12 +117,6 @@ export function Records(props: {
           value={format}
           options={FORMATS}
           onChange={(next) => setPlace({ format: next })}
-        />
-        <EncryptionKeyField
-          basin={basin}
-          stream={stream}
-          cipher={cipher}
-          onChange={() => setPlace({ record: undefined })}
         />
         <span class="spacer" />
         <DownloadMenu name={stream} records={shown} columns={columns} />

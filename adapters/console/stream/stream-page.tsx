@@ -1,9 +1,10 @@
+import { useState } from 'preact/hooks'
 import { Facts, streamNumbers } from '../basins/numbers.tsx'
 import { ConfigForm, Deletion, StreamConfigFields, streamConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
 import type { ConsoleRoute } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
-import { Link, Tabs } from '../ui/link.tsx'
+import { Link, Tabs } from '../ui/elements.tsx'
 import { Followers } from '../usage/followers.tsx'
 import { Usage } from '../usage/usage.tsx'
 import { Append } from './append.tsx'
@@ -18,7 +19,10 @@ export function StreamPage(props: {
 }) {
   const { route, visit } = props
   const { basin, stream, tab, place } = route
-  const { connection, navigate, announce } = useConsole()
+  const { connection, navigate, announce, encryptionKeys } = useConsole()
+  const keyName = JSON.stringify([basin, stream])
+  const [encryptionKey, setEncryptionKey] = useState(encryptionKeys.get(keyName) ?? '')
+  const target = { basin, stream, encryptionKey }
   const handle = connection.hw.basin(basin).stream(stream)
   // Only lists tell whether a stream is encrypted.
   const info = useLoad(async (signal) => {
@@ -42,6 +46,15 @@ export function StreamPage(props: {
           columns={['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention']}
           load={(before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
         />
+        {cipher !== null && (
+          <EncryptionKeyField
+            initial={encryptionKey}
+            onChange={(key) => {
+              encryptionKeys.set(keyName, key)
+              setEncryptionKey(key)
+            }}
+          />
+        )}
       </div>
       <Tabs
         label="Stream"
@@ -56,11 +69,9 @@ export function StreamPage(props: {
           ['usage', 'Usage'],
         ]}
       />
-      {tab === 'records' && (
-        <Records key={visit} basin={basin} stream={stream} cipher={cipher} initial={place} />
-      )}
-      {tab === 'append' && <Append basin={basin} stream={stream} cipher={cipher} />}
-      {tab === 'fence-and-trim' && <FenceAndTrim basin={basin} stream={stream} cipher={cipher} />}
+      {tab === 'records' && <Records key={visit} target={target} cipher={cipher} initial={place} />}
+      {tab === 'append' && <Append target={target} />}
+      {tab === 'fence-and-trim' && <FenceAndTrim target={target} />}
       {tab === 'configuration' && (
         <>
           <ConfigForm
@@ -90,5 +101,23 @@ export function StreamPage(props: {
       {tab === 'followers' && <Followers of={{ basin, stream }} />}
       {tab === 'usage' && <Usage of={{ basin, stream }} />}
     </>
+  )
+}
+
+/** A field for the encryption key of a stream, which is kept in memory only. */
+function EncryptionKeyField(props: { readonly initial: string; readonly onChange: (key: string) => void }) {
+  return (
+    <label class="inline">
+      Encryption key
+      <input
+        type="password"
+        autocomplete="off"
+        placeholder="32 bytes in base64"
+        pattern="\s*[A-Za-z0-9+\/]{43}=\s*"
+        defaultValue={props.initial}
+        onChange={(event) => props.onChange(event.currentTarget.value.trim())}
+      />
+      <span class="problem">A key is 32 bytes in base64: 44 characters</span>
+    </label>
   )
 }

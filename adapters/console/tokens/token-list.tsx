@@ -2,12 +2,19 @@ import { useState } from 'preact/hooks'
 import { type AccessTokenInfo, accessTokenIdProblem } from '../../../src/model/access.ts'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
-import { useSubmit } from '../ui/async.ts'
-import { CopyButton } from '../ui/button.tsx'
-import { Confirm, Dialog, DialogActions } from '../ui/dialog.tsx'
-import { Checkbox, DurationField, SelectField, secondsOf, TextField } from '../ui/field.tsx'
+import { CopyButton, Scroll } from '../ui/elements.tsx'
+import {
+  Checkbox,
+  Confirm,
+  Dialog,
+  DialogActions,
+  DurationField,
+  SelectField,
+  secondsOf,
+  TextField,
+  useSubmit,
+} from '../ui/form.tsx'
 import { NameList } from '../ui/list.tsx'
-import { Scroll } from '../ui/notice.tsx'
 import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
 import { scopeSummary, scopeWarnings } from './scope-words.ts'
 

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
-import { type FormValues, valuesOf } from './field.tsx'
 
 export interface Loaded<Result> {
   /** The result of the last load that succeeded with these dependencies or earlier ones. */
@@ -50,30 +49,4 @@ export function useDebounced<Value>(value: Value, ms: number): Value {
     return () => clearTimeout(timer)
   }, [value, ms])
   return settled
-}
-
-export interface Submit {
-  readonly isBusy: boolean
-  readonly error: Error | undefined
-  /** Handles the event of a form. */
-  onSubmit(event: Event): void
-}
-
-/** Runs an action with the values of a form that is submitted, one at a time, and keeps its error. */
-export function useSubmit(action: (values: FormValues) => Promise<void>): Submit {
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error>()
-  const onSubmit = (event: Event) => {
-    event.preventDefault()
-    if (isBusy) return
-    const values = valuesOf(event.currentTarget as HTMLFormElement)
-    setBusy(true)
-    setError(undefined)
-    // Also catches what the action throws before its first request.
-    Promise.resolve()
-      .then(() => action(values))
-      .catch(setError)
-      .finally(() => setBusy(false))
-  }
-  return { isBusy, error, onSubmit }
 }

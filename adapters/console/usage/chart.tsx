@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { formatBytes, formatCount, formatTime } from '../format.ts'
-import { Scroll } from '../ui/notice.tsx'
+import { Scroll } from '../ui/elements.tsx'
 import { type ChartData, type TimeRange, tableOf } from './metrics.ts'
 
 /** How many series are drawn, each in the colour `--series-N`. The table has all of them. */

@@ -3,8 +3,7 @@ import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import { useConsole } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
-import { Link } from '../ui/link.tsx'
-import { Loading, Note, Problem } from '../ui/notice.tsx'
+import { Link, Loading, Note, Problem } from '../ui/elements.tsx'
 import type { UsageOf } from './metrics.ts'
 
 const INTERVAL_MS = 2000

@@ -4,8 +4,8 @@ import { endOfUsage } from '../../../src/model/metrics.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes, formatCount } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
-import { Select } from '../ui/field.tsx'
-import { Loading, Note, Problem } from '../ui/notice.tsx'
+import { Loading, Note, Problem } from '../ui/elements.tsx'
+import { Select } from '../ui/form.tsx'
 import { ChartFigure, Sparkline } from './chart.tsx'
 import {
   type ChartedSet,

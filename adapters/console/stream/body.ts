@@ -1,7 +1,7 @@
+import { createFileRegistry, type FileRegistry, fromBinary, toJsonString } from '@bufbuild/protobuf'
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import type { Command, SequencedRecord } from '../../../src/model/record.ts'
-import { type JsonNode, jsonTreeOf } from './json-text.ts'
-import { hexTextOf, type ProtobufTypes, protobufTree } from './protobuf.ts'
 
 /**
  * How bytes are shown. `auto` is protobuf if the record states it, a tree if they are JSON, else text, else
@@ -99,4 +99,89 @@ function beginningOf(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined
   }
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g
+
+/** Deeper JSON is shown as text: nothing that is nested like this can be read as a tree. */
+const DEPTH_MAX = 100
+
+/** A JSON value that keeps its text: numbers that JavaScript cannot represent keep their digits. */
+export interface JsonNode {
+  /** Compact JSON. */
+  readonly text: string
+  /** The members of an object with their names, or the elements of an array; undefined for anything else. */
+  readonly items?: readonly (readonly [name: string | undefined, value: JsonNode])[] | undefined
+}
+
+/** Parses JSON; undefined if the text is not JSON, or nested too deeply. */
+export function jsonTreeOf(text: string): JsonNode | undefined {
+  if (!/^\s*["[{\dtfn-]/.test(text)) return undefined
+  try {
+    JSON.parse(text)
+    return nodeOf(text.matchAll(TOKEN), 0)
+  } catch {
+    return undefined
+  }
+}
+
+/** Builds the next value of valid JSON; undefined at the end of an array or object. */
+function nodeOf(tokens: RegExpStringIterator<RegExpExecArray>, depth: number): JsonNode | undefined {
+  const [token] = tokens.next().value!
+  if (token === ']' || token === '}') return undefined
+  if (token !== '[' && token !== '{') return { text: token }
+  if (depth === DEPTH_MAX) throw new RangeError('JSON is nested too deeply')
+  const items: [string | undefined, JsonNode][] = []
+  const texts: string[] = []
+  for (let next = nodeOf(tokens, depth + 1); next !== undefined; next = nodeOf(tokens, depth + 1)) {
+    if (token === '[') {
+      items.push([undefined, next])
+      texts.push(next.text)
+    } else {
+      tokens.next()
+      const value = nodeOf(tokens, depth + 1)!
+      items.push([JSON.parse(next.text), value])
+      texts.push(`${next.text}:${value.text}`)
+    }
+    if (tokens.next().value![0] !== ',') break
+  }
+  return { text: `${token}${texts.join(',')}${token === '[' ? ']' : '}'}`, items }
+}
+
+/** The types of messages that were loaded. */
+export interface ProtobufTypes {
+  /** The full names of the messages, such as `shop.Order`. */
+  readonly names: readonly string[]
+  readonly registry: FileRegistry
+}
+
+/**
+ * Reads the types of a file descriptor set, as `protoc --descriptor_set_out` and `buf build` write it.
+ * Throws.
+ */
+export function protobufTypesOf(set: Uint8Array): ProtobufTypes {
+  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, set))
+  const names = [...registry].flatMap((type) => (type.kind === 'message' ? [type.typeName] : []))
+  if (names.length === 0) throw new RangeError('no types')
+  return { names, registry }
+}
+
+/** A message as JSON; undefined if its type is not known, or the bytes are no such message. */
+export function protobufTree(
+  bytes: Uint8Array,
+  types: ProtobufTypes | undefined,
+  type: string,
+): JsonNode | undefined {
+  const schema = types?.registry.getMessage(type)
+  if (schema === undefined) return undefined
+  try {
+    return jsonTreeOf(toJsonString(schema, fromBinary(schema, bytes), { registry: types!.registry }))
+  } catch {
+    return undefined
+  }
+}
+
+/** Bytes as pairs of digits. */
+export function hexTextOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(' ')
 }

@@ -1,7 +1,70 @@
+import { render } from 'preact'
+import chartStyles from 'uplot/dist/uPlot.min.css?inline'
 import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, assertText, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { HEADER_PREFIXES, type HeaderPrefix } from '../../src/wire/headers.ts'
 import { settingsOf } from '../client/options.ts'
+import { Credentials } from './access.tsx'
+import { App } from './app.tsx'
+import { Connection } from './connection.ts'
+import baseStyles from './styles/base.css?inline'
+import controlStyles from './styles/controls.css?inline'
+import formStyles from './styles/forms.css?inline'
+import partStyles from './styles/parts.css?inline'
+import viewStyles from './styles/views.css?inline'
+
+/// <reference path="./assets.d.ts" />
+
+/**
+ * Shows the console inside an element, and returns a function that removes it. Its styles and those of the
+ * page do not affect each other. Throws `invalid` for invalid options.
+ */
+export function mountConsole(element: Element, options: ConsoleOptions): () => void {
+  assertConsoleOptions(options)
+  return mount(element, options, false)
+}
+
+/**
+ * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of
+ * the URL.
+ */
+export function mount(
+  element: Element,
+  options: ConsoleOptions,
+  ownsPage: boolean,
+  credentials = new Credentials(options.url ?? 'in-process'),
+): () => void {
+  const { url, basinUrl, headerPrefix = 'svc', theme = 'system' } = options
+  const target = { url: url ?? NO_ADDRESS, basinUrl, headerPrefix }
+  const connect = (token?: string) => new Connection(options.fetch, target, token)
+  const host = document.createElement('div')
+  host.style.height = '100%'
+  const root = host.attachShadow({ mode: 'open' })
+  root.adoptedStyleSheets = [chartStyles, baseStyles, controlStyles, partStyles, formStyles, viewStyles].map(
+    styleSheet,
+  )
+  element.append(host)
+  render(
+    <App
+      connect={connect}
+      credentials={credentials}
+      hasAddress={url !== undefined}
+      ownsPage={ownsPage}
+      theme={theme}
+    />,
+    root,
+  )
+  return () => {
+    render(null, root)
+    host.remove()
+  }
+}
+
+function styleSheet(text: string): CSSStyleSheet {
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(text)
+  return sheet
+}
 
 /**
  * Options of the console.
@@ -47,10 +110,10 @@ const OPTIONS: MembersOf<ConsoleOptions> = {
 }
 
 /** The URL of an engine in this page: a request needs one, though no server has it. */
-export const NO_ADDRESS = 'http://localhost'
+const NO_ADDRESS = 'http://localhost'
 
 /** Throws `invalid` for invalid options. */
-export function assertConsoleOptions(options: ConsoleOptions): void {
+function assertConsoleOptions(options: ConsoleOptions): void {
   assertOptions(options, OPTIONS)
   const { fetch, url = NO_ADDRESS, basinUrl } = options
   if (fetch === undefined) throw invalid('`fetch` is required, such as `createHandler(hw)`', 'fetch')

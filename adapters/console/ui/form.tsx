@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { DURATION_UNITS } from '../format.ts'
+import { Problem } from './elements.tsx'
 
 /** The values of a form by the names of its controls. A checkbox that is not checked has none. */
 export type FormValues = Readonly<Record<string, string | undefined>>
@@ -81,7 +82,7 @@ export function TextField(props: {
 }
 
 /** The options of a {@link Select}: pairs of a value and its text. */
-export type Options<Value extends string> = readonly (readonly [value: Value, text: string])[]
+type Options<Value extends string> = readonly (readonly [value: Value, text: string])[]
 
 /** A select, labelled by `label` or by the field that it is in. */
 export function Select<Value extends string>(props: {
@@ -192,5 +193,124 @@ export function Checkbox(props: {
       />
       <span>{label}</span>
     </label>
+  )
+}
+
+export interface Submit {
+  readonly isBusy: boolean
+  readonly error: Error | undefined
+  /** Handles the event of a form. */
+  onSubmit(event: Event): void
+}
+
+/** Runs an action with the values of a form that is submitted, one at a time, and keeps its error. */
+export function useSubmit(action: (values: FormValues) => Promise<void>): Submit {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<Error>()
+  const onSubmit = (event: Event) => {
+    event.preventDefault()
+    if (isBusy) return
+    const values = valuesOf(event.currentTarget as HTMLFormElement)
+    setBusy(true)
+    setError(undefined)
+    // Also catches what the action throws before its first request.
+    Promise.resolve()
+      .then(() => action(values))
+      .catch(setError)
+      .finally(() => setBusy(false))
+  }
+  return { isBusy, error, onSubmit }
+}
+
+/** The elements that get the focus first, rather than the button that closes the dialog. */
+const FIRST_FIELD = 'form input, form select, form footer button, footer button'
+
+/** A modal dialog, which Escape closes. Focus returns to where it was. */
+export function Dialog(props: {
+  readonly title: string
+  readonly onClose: () => void
+  readonly isWide?: boolean | undefined
+  readonly children: ComponentChildren
+}) {
+  const { title, onClose, isWide = false, children } = props
+  const titleId = useId()
+  const ref = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const dialog = ref.current!
+    dialog.showModal()
+    dialog.querySelector<HTMLElement>(FIRST_FIELD)?.focus()
+    return () => dialog.close()
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      class={isWide ? 'wide' : ''}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <div class="heading">
+        <h2 id={titleId}>{title}</h2>
+        <button type="button" class="quiet icon" aria-label="Close" onClick={onClose}>
+          ✕
+        </button>
+      </div>
+      {children}
+    </dialog>
+  )
+}
+
+/** Asks before something that cannot be undone. If `name` is given, it must be typed first. */
+export function Confirm(props: {
+  readonly title: string
+  readonly action: string
+  readonly name?: string | undefined
+  readonly onClose: () => void
+  readonly onConfirm: () => Promise<void>
+  readonly children: ComponentChildren
+}) {
+  const { title, action, name, onClose, onConfirm, children } = props
+  const { isBusy, error, onSubmit } = useSubmit(onConfirm)
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        {children}
+        {name !== undefined && (
+          <TextField
+            label={`Type “${name}” to confirm`}
+            name="name"
+            isRequired
+            check={(typed) => (typed === name ? undefined : 'This is another name')}
+          />
+        )}
+        <DialogActions action={action} isDangerous isDisabled={isBusy} error={error} onClose={onClose} />
+      </form>
+    </Dialog>
+  )
+}
+
+/** The end of a form in a dialog: its error, and buttons that close the dialog and submit the form. */
+export function DialogActions(props: {
+  readonly action: string
+  readonly isDangerous?: boolean | undefined
+  readonly isDisabled: boolean
+  readonly error: Error | undefined
+  readonly onClose: () => void
+}) {
+  const { action, isDangerous = false, isDisabled, error, onClose } = props
+  return (
+    <>
+      <Problem error={error} />
+      <footer>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" class={isDangerous ? 'danger solid' : 'primary'} disabled={isDisabled}>
+          {action}
+        </button>
+      </footer>
+    </>
   )
 }

@@ -1,0 +1,191 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import { useConsole } from '../context.ts'
+import { type ConsoleRoute, fragmentOf } from '../route.ts'
+import { type CurlCall, curlCommand } from '../snippets.ts'
+
+/** A link to a part of the console. */
+export function Link(props: {
+  readonly to: ConsoleRoute
+  readonly current?: boolean | undefined
+  readonly shortcut?: string | undefined
+  readonly children: ComponentChildren
+}) {
+  const { to, current = false, shortcut, children } = props
+  const { navigate } = useConsole()
+  return (
+    <a
+      href={fragmentOf(to)}
+      aria-current={current ? 'page' : undefined}
+      aria-keyshortcuts={shortcut}
+      onClick={(event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+        // In the page of an app, the address belongs to the app.
+        event.preventDefault()
+        navigate(to)
+      }}
+    >
+      {children}
+    </a>
+  )
+}
+
+/** Links to the parts of a view. */
+export function Tabs<Tab extends string>(props: {
+  readonly label: string
+  readonly tabs: readonly (readonly [tab: Tab, title: string])[]
+  readonly current: Tab
+  readonly to: (tab: Tab) => ConsoleRoute
+}) {
+  const { label, tabs, current, to } = props
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([tab, title]) => (
+        <Link key={tab} to={to(tab)} current={tab === current}>
+          {title}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+/** Copies a text. */
+export function CopyButton(props: {
+  readonly text: () => string
+  readonly label?: string | undefined
+  readonly done?: string | undefined
+  readonly class?: string | undefined
+}) {
+  const { text, label = 'Copy', done = 'Copied' } = props
+  const { announce } = useConsole()
+  return (
+    <button
+      type="button"
+      class={props.class}
+      onClick={async ({ currentTarget }) => {
+        const isCopied = await copy(text(), currentTarget)
+        announce(isCopied ? done : 'The browser does not permit copying')
+      }}
+    >
+      {label}
+    </button>
+  )
+}
+
+/** Copies a text, from a field beside a button where the page has no clipboard, because it is not secure. */
+async function copy(text: string, button: HTMLButtonElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const field = document.createElement('textarea')
+    field.value = text
+    button.after(field)
+    field.select()
+    const isCopied = document.execCommand('copy')
+    field.remove()
+    button.focus()
+    return isCopied
+  }
+}
+
+/** Copies a call as a shell command; nothing where the server has no address. */
+export function CurlButton({ call }: { readonly call: () => CurlCall }) {
+  const { connection, hasAddress } = useConsole()
+  if (!hasAddress) return null
+  const text = () => curlCommand(call(), connection.target, connection.isAuthorized)
+  return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
+}
+
+/** A button that opens a list of actions, which closes after one. */
+export function Menu({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  const id = useId()
+  return (
+    <>
+      <button type="button" class="quiet" popovertarget={id}>
+        {label} ▾
+      </button>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the clicks are those of its buttons. */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: and so are the keys. */}
+      <div id={id} popover="auto" class="menu" onClick={({ currentTarget }) => currentTarget.hidePopover()}>
+        {children}
+      </div>
+    </>
+  )
+}
+
+/** An error, with its code; nothing if there is none. */
+export function Problem(props: {
+  readonly error: Error | undefined
+  /** Tries again what failed. */
+  readonly onRetry?: (() => void) | undefined
+}) {
+  const { error, onRetry } = props
+  if (error === undefined) return null
+  return (
+    <p class="notice bad" role="alert">
+      {messageOf(error)}
+      {HeadwaterError.is(error) && <code>{error.code}</code>} <Retry onRetry={onRetry} />
+    </p>
+  )
+}
+
+function Retry({ onRetry }: { readonly onRetry: (() => void) | undefined }) {
+  if (onRetry === undefined) return null
+  return (
+    <button type="button" class="link" onClick={onRetry}>
+      Try again
+    </button>
+  )
+}
+
+/** A connection that was lost, and when the next attempt follows. */
+export function LostConnection(props: {
+  readonly message: string
+  /** The time of the next attempt, in milliseconds since the Unix epoch. */
+  readonly retryAt: number
+  readonly onRetry: () => void
+}) {
+  const { message, retryAt, onRetry } = props
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 250)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = Math.ceil((retryAt - now) / 1000)
+  return (
+    <p class="notice bad">
+      <span role="alert">Connection lost: {message}.</span>{' '}
+      {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'} <Retry onRetry={onRetry} />
+    </p>
+  )
+}
+
+/** The message of an error, with the fencing token or the tail, which are only in its details. */
+function messageOf(error: Error): string {
+  const { message, fencingToken, tail } = error as Partial<HeadwaterError> & Error
+  if (fencingToken === '') return 'the stream has no fencing token'
+  if (fencingToken !== undefined) return `the fencing token of the stream is ${JSON.stringify(fencingToken)}`
+  return tail === undefined ? message : `${message}: the tail is ${tail.seqNum}`
+}
+
+/** A neutral remark. */
+export function Note({ children }: { readonly children: ComponentChildren }) {
+  return <p class="notice">{children}</p>
+}
+
+/** A placeholder while content is loading. The style sheet shows it only after a while. */
+export function Loading() {
+  return <p class="loading">Loading …</p>
+}
+
+/** A scrollable region that the keyboard can reach. */
+export function Scroll(props: { readonly label: string; readonly children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus, it could not be scrolled by keys.
+    <section class="scroll" tabIndex={0} aria-label={props.label}>
+      {props.children}
+    </section>
+  )
+}
