@@ -6,10 +6,13 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
 import { install, pack, preview, run } from './project.ts'
+
+// The registry may be slow.
+vi.setConfig({ testTimeout: 600_000 })
 
 const MARKUP = '<img src=x onerror="document.title=1">'
 const NODE_PROJECTS = ['level-storage', 'offline-tests']
