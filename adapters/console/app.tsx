@@ -2,13 +2,12 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { type Credentials, readStored, TokenForm, useAccess, writeStored } from './access.tsx'
 import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
-import type { Connection, Loss } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
 import { PageHeader, shortcutListener, THEMES, type Theme } from './header.tsx'
 import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
 import { StreamPage } from './stream/stream-page.tsx'
 import { TokenList } from './tokens/token-list.tsx'
-import { LostConnection } from './ui/elements.tsx'
 import { Throughput, Usage } from './usage/usage.tsx'
 
 const ANNOUNCEMENT_MS = 4000
@@ -70,7 +69,11 @@ export function App(props: {
             forgetToken()
           }}
         />
-        {loss && <LostConnection {...loss} onRetry={() => connection.attempt()} />}
+        {loss && (
+          <p class="notice bad" role="alert">
+            Connection lost: {loss.message}. Trying again …
+          </p>
+        )}
         {/* A new token remounts every view. */}
         <Main key={session} class="content" aria-label={ownsPage ? undefined : 'Console'}>
           {needsToken ? (
@@ -158,17 +161,14 @@ function useTheme(initial: Theme, isRemembered: boolean): [Theme, (theme: Theme)
   ]
 }
 
-/** Whether the server of the connection cannot be reached. */
-function useLoss(connection: Connection): Loss | undefined {
-  const [loss, setLoss] = useState<Loss>()
+/** Why the server of the connection cannot be reached. */
+function useLoss(connection: Connection): Error | undefined {
+  const [loss, setLoss] = useState<Error>()
   useLayoutEffect(() => {
-    const attempt = () => connection.attempt()
     setLoss(undefined)
     connection.onLoss = setLoss
-    addEventListener('online', attempt)
     return () => {
       connection.onLoss = () => {}
-      removeEventListener('online', attempt)
     }
   }, [connection])
   return loss

@@ -12,16 +12,8 @@ export interface ConnectionTarget {
   readonly headerPrefix: HeaderPrefix
 }
 
-/** A server that cannot be reached. */
-export interface Loss {
-  readonly message: string
-  /** The time of the next attempt, in milliseconds since the Unix epoch. */
-  readonly retryAt: number
-}
-
-/** The first attempt to reach a server again, and the longest time between two. */
-const ATTEMPT_MS_MIN = 1000
-const ATTEMPT_MS_MAX = 15_000
+/** How long after a failure the server is asked again. */
+const RETRY_MS = 2000
 
 /** The client of a server, with the access token of the console. */
 export class Connection {
@@ -30,12 +22,9 @@ export class Connection {
   readonly hw: Headwater
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
-  /** Runs when the server cannot be reached, and with undefined when it can again. */
-  onLoss: (loss: Loss | undefined) => void = () => {}
-  #attempts = 0
+  /** Runs when the server cannot be reached, and with undefined when it answers. */
+  onLoss: (loss: Error | undefined) => void = () => {}
   #nextAttempt: ReturnType<typeof setTimeout> | undefined
-  /** Why the server cannot be reached. */
-  #problem: unknown
   readonly #fetch: (request: Request) => Promise<Response>
   readonly #token: string | undefined
 
@@ -72,14 +61,6 @@ export class Connection {
     throw new HeadwaterError(code, message)
   }
 
-  /** Tries at once to reach the server again. */
-  attempt(): void {
-    clearTimeout(this.#nextAttempt)
-    this.#nextAttempt = undefined
-    // Any response will do.
-    this.hw.listBasins({ limit: 1 }).catch(() => {})
-  }
-
   /** Aborts all requests. */
   close(): void {
     clearTimeout(this.#nextAttempt)
@@ -111,26 +92,22 @@ export class Connection {
 
   async #reach(request: Request): Promise<Response> {
     const send = this.#fetch
-    // What polls waits for the next attempt. Anything else is sent, because its outcome matters.
-    if (this.#nextAttempt !== undefined && request.method === 'GET') throw this.#problem
     try {
       const response = await send(request)
-      if (this.#attempts > 0) {
-        clearTimeout(this.#nextAttempt)
-        this.#nextAttempt = undefined
-        this.#attempts = 0
-        this.onLoss(undefined)
-      }
+      this.#report(undefined)
       return response
     } catch (error) {
-      if (!request.signal.aborted && this.#nextAttempt === undefined) {
-        const delay = Math.min(ATTEMPT_MS_MIN * 2 ** this.#attempts++, ATTEMPT_MS_MAX)
-        this.#nextAttempt = setTimeout(() => this.attempt(), delay)
-        this.#problem = error
-        this.onLoss({ message: (error as Error).message, retryAt: Date.now() + delay })
-      }
+      if (!request.signal.aborted) this.#report(error as Error)
       throw error
     }
+  }
+
+  /** Reports that the server cannot be reached, and asks it until it answers. */
+  #report(loss: Error | undefined): void {
+    clearTimeout(this.#nextAttempt)
+    const ask = () => this.hw.listBasins({ limit: 1 }).catch(() => {})
+    this.#nextAttempt = loss && setTimeout(ask, RETRY_MS)
+    this.onLoss(loss)
   }
 }
 

@@ -1,7 +1,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import type { Connection, Loss } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { ConsoleRoute } from './route.ts'
 import type { ProtobufTypes } from './stream/body.ts'
 
@@ -9,7 +9,7 @@ import type { ProtobufTypes } from './stream/body.ts'
 export interface Console {
   readonly connection: Connection
   /** Set while the server cannot be reached, which the page shows above every view. */
-  readonly loss: Loss | undefined
+  readonly loss: Error | undefined
   /** Whether the server has an address, which curl commands can use. */
   readonly hasAddress: boolean
   navigate(route: ConsoleRoute): void

@@ -8,6 +8,13 @@ import { Checkbox, Dialog, Select } from './ui/form.tsx'
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
+/** The parts of the console. */
+const PARTS = [
+  ['basins', 'Basins', 'g b'],
+  ['tokens', 'Access tokens', 'g t'],
+  ['usage', 'Usage', 'g u'],
+] as const
+
 /** The bar above every view. */
 export function PageHeader(props: {
   readonly route: ConsoleRoute
@@ -21,20 +28,16 @@ export function PageHeader(props: {
   const { route, access, theme, onTheme, hasShortcuts, onShortcuts, onForget } = props
   const { connection, hasAddress } = useConsole()
   const [isHelpShown, setHelpShown] = useState(false)
-  const isOnBasins = route.view === 'basins' || route.view === 'basin' || route.view === 'stream'
+  const part = route.view === 'basin' || route.view === 'stream' ? 'basins' : route.view
   return (
     <header class="bar">
       <span class="brand">headwater</span>
       <nav aria-label="Console">
-        <Link to={{ view: 'basins' }} current={isOnBasins} shortcut="g b">
-          Basins
-        </Link>
-        <Link to={{ view: 'tokens' }} current={route.view === 'tokens'} shortcut="g t">
-          Access tokens
-        </Link>
-        <Link to={{ view: 'usage' }} current={route.view === 'usage'} shortcut="g u">
-          Usage
-        </Link>
+        {PARTS.map(([view, title, shortcut]) => (
+          <Link key={view} to={{ view }} current={view === part} shortcut={shortcut}>
+            {title}
+          </Link>
+        ))}
       </nav>
       <span class="spacer" />
       <span class="server">

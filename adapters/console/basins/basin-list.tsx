@@ -93,11 +93,6 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
   )
 }
 
-interface Step {
-  readonly title: string
-  readonly command: string
-}
-
 const EXAMPLE_BASIN = 'my-basin'
 const EXAMPLE_TARGET = { basin: EXAMPLE_BASIN, stream: 'greetings', encryptionKey: '' }
 const STEPS: readonly (readonly [title: string, call: CurlCall])[] = [
@@ -116,13 +111,9 @@ await stream.append('hello')`
 function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
   const { connection, hasAddress } = useConsole()
   const { isAuthorized, target } = connection
-  const commands = STEPS.map(([title, call]) => ({
-    title,
-    command: curlCommand(call, target, isAuthorized),
-  }))
-  const token = { title: 'Set the access token', command: "export HEADWATER_TOKEN='your access token'" }
-  const inTerminal: readonly Step[] = isAuthorized ? [token, ...commands] : commands
-  const steps = hasAddress ? inTerminal : [{ title: 'Append in the code of the page', command: IN_PROCESS }]
+  const inTerminal = STEPS.map(([title, call]) => [title, curlCommand(call, target, isAuthorized)] as const)
+  if (isAuthorized) inTerminal.unshift(['Set the access token', "export HEADWATER_TOKEN='your access token'"])
+  const steps = hasAddress ? inTerminal : [['Append in the code of the page', IN_PROCESS] as const]
   return (
     <section class="start">
       <h2>Nothing is stored yet</h2>
@@ -134,7 +125,7 @@ function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
         {hasAddress ? ', or begin in a terminal:' : ', or begin in code:'}
       </p>
       <ol>
-        {steps.map(({ title, command }) => (
+        {steps.map(([title, command]) => (
           <li key={title}>
             <header>
               <h3>{title}</h3>

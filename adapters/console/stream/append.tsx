@@ -17,23 +17,25 @@ import {
   type TextInput,
 } from './append-input.ts'
 
-type Mode = 'one' | 'base64' | 'lines' | 'json' | 'many'
 type Header = readonly [name: string, value: string]
 
-const LABELS: Readonly<Record<Mode, string>> = {
-  one: 'Body',
-  base64: 'Body in base64',
-  lines: 'Lines',
-  json: 'JSON array',
-  many: 'Template',
-}
-const HINTS: Readonly<Record<Mode, string>> = {
-  one: 'The text of the record. Ctrl+Enter appends.',
-  base64: 'The bytes of the record. Ctrl+Enter appends.',
-  lines: 'Each line becomes a record. Ctrl+Enter appends.',
-  json: 'Each element becomes a record: a string, any JSON value, or {"body", "headers", "timestamp"}.',
-  many: `The body of each record. ${PLACEHOLDERS.join(', ')} stand for its number, the time, a random number.`,
-}
+/** What can be appended: its name in the menu, the label of the text, and a hint. */
+const MODES = {
+  one: ['One record', 'Body', 'The text of the record. Ctrl+Enter appends.'],
+  base64: ['One record, in base64', 'Body in base64', 'The bytes of the record. Ctrl+Enter appends.'],
+  lines: ['Lines', 'Lines', 'Each line becomes a record. Ctrl+Enter appends.'],
+  json: [
+    'JSON array',
+    'JSON array',
+    'Each element becomes a record: a string, any JSON value, or {"body", "headers", "timestamp"}.',
+  ],
+  many: [
+    'Many from a template',
+    'Template',
+    `The body of each record. ${PLACEHOLDERS.join(', ')} stand for its number, the time, a random number.`,
+  ],
+} as const
+type Mode = keyof typeof MODES
 
 /** A form that appends one record, lines, or a JSON array. */
 export function Append({ target }: { readonly target: CurlTarget }) {
@@ -41,6 +43,7 @@ export function Append({ target }: { readonly target: CurlTarget }) {
   const { hw } = useConsole().connection
   const draft = useDraft(basin, stream)
   const [mode, setMode] = useState<Mode>(draft.mode)
+  const [, label, hint] = MODES[mode]
   const [text, setText] = useState(draft.text)
   const [headers, setHeaders] = useState<readonly Header[]>(draft.headers)
   const stop = useRef(new AbortController())
@@ -77,17 +80,11 @@ export function Append({ target }: { readonly target: CurlTarget }) {
         <Select
           label="What to append"
           value={mode}
-          options={[
-            ['one', 'One record'],
-            ['base64', 'One record, in base64'],
-            ['lines', 'Lines'],
-            ['json', 'JSON array'],
-            ['many', 'Many from a template'],
-          ]}
+          options={Object.entries(MODES).map(([one, [name]]) => [one as Mode, name] as const)}
           onChange={setMode}
         />
       </div>
-      <Field label={LABELS[mode]} hint={HINTS[mode]}>
+      <Field label={label} hint={hint}>
         {(control) => (
           <textarea
             {...control}

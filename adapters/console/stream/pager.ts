@@ -31,8 +31,6 @@ export class Pager {
   hasOlder = false
   /** Whether the stream may have records after the window. */
   hasNewer = false
-  /** How many records were appended while it followed. */
-  appended = 0
   /** Whether the tail is not followed. */
   isPaused = false
   /** Whether the end is what is looked at. If not, no record is dropped for a new one. */
@@ -63,7 +61,6 @@ export class Pager {
   open(start: Start): void {
     this.window.clear()
     this.tail = undefined
-    this.appended = 0
     this.#olderRecords = PAGE_RECORDS
     this.hasOlder = start.seqNum !== 0
     this.hasNewer = false
@@ -220,8 +217,6 @@ export class Pager {
   async #readTail(signal: AbortSignal): Promise<void> {
     const { window } = this
     const from: Start = window.end === undefined ? this.#start : { seqNum: window.end }
-    // Records before the first known tail are history.
-    let liveFrom: number | undefined
     let workSince = performance.now()
     for await (const event of this.#handle.follow(from, { as: 'bytes', signal }).events()) {
       if (signal.aborted) return
@@ -233,10 +228,8 @@ export class Pager {
         return
       }
       this.#append(records)
-      this.appended += records.filter(({ seqNum }) => liveFrom !== undefined && seqNum >= liveFrom).length
       if (tail !== undefined) {
         this.tail = tail.seqNum
-        liveFrom ??= tail.seqNum
         // A later read would count from a later tail, and miss the records between.
         const { tailOffset } = this.#start
         if (window.held === 0 && tailOffset !== undefined) {

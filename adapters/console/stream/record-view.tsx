@@ -4,7 +4,7 @@ import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes, formatTime, plural } from '../format.ts'
 import { type CurlTarget, curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
-import { CopyButton, Menu, Problem, Scroll } from '../ui/elements.tsx'
+import { CopyButton, DataTable, Menu, Problem, Scroll } from '../ui/elements.tsx'
 import { Select } from '../ui/form.tsx'
 import {
   type BodyFormat,
@@ -156,31 +156,26 @@ export function RecordDetail(props: {
         </dl>
         {command !== undefined && <p>This command {commandText(command)}.</p>}
         {headers.length > 0 && (
-          <table aria-label="Headers">
-            <thead>
-              <tr>
-                <th scope="col">Header</th>
-                <th scope="col">Value</th>
-              </tr>
-            </thead>
-            <tbody>
-              {headers.map(([name, value], index) => (
-                <tr key={index}>
-                  <td>
-                    <button
-                      type="button"
-                      class="link"
-                      title="Filter by this header"
-                      onClick={() => onFilter(headerTerm(lossyTextOf(name), lossyTextOf(value)))}
-                    >
-                      {lossyTextOf(name) || '(empty)'}
-                    </button>
-                  </td>
-                  <td>{format.as === 'hex' ? hexTextOf(value) : lossyTextOf(value)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <DataTable
+            label="Headers"
+            columns={[
+              [
+                'Header',
+                ([name, value]) => (
+                  <button
+                    type="button"
+                    class="link"
+                    title="Filter by this header"
+                    onClick={() => onFilter(headerTerm(lossyTextOf(name), lossyTextOf(value)))}
+                  >
+                    {lossyTextOf(name) || '(empty)'}
+                  </button>
+                ),
+              ],
+              ['Value', ([, value]) => (format.as === 'hex' ? hexTextOf(value) : lossyTextOf(value))],
+            ]}
+            rows={headers}
+          />
         )}
         {shown.note !== undefined && <p class="hint">{shown.note}</p>}
         {isProtobuf && <ProtobufType format={bodyFormat} chosen={format.type} onType={onType} />}

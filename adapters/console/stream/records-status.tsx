@@ -15,7 +15,7 @@ export function RecordsStatus(props: {
   readonly needsKey: boolean
 }) {
   const { records, onSearch, hasFilter, needsKey } = props
-  const { pager, search, window, rate } = records
+  const { pager, search, window } = records
   const { state, behind } = pager
   const { loss } = useConsole()
   if (search !== undefined) {
@@ -33,7 +33,6 @@ export function RecordsStatus(props: {
           </span>
         )}
         {hasFilter && <span>{formatCount(window.shown.length)} match</span>}
-        {state.kind === 'live' && <span>{formatCount(rate)}/s</span>}
         {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
         {pager.hasOlder && window.held > 0 && (
           <button type="button" class="link" onClick={() => pager.older()}>
@@ -67,7 +66,7 @@ function SearchStatus(props: {
   readonly onEnd: () => void
 }) {
   const { search, onContinue, onEnd } = props
-  const { state, found, scanned, total, rate, error } = search
+  const { state, found, scanned, total, error } = search
   return (
     <>
       <p class="status">
@@ -78,7 +77,6 @@ function SearchStatus(props: {
         <span>
           {formatCount(scanned)} of {plural(total, 'record')}, the newest first
         </span>
-        <span>{formatCount(rate)}/s</span>
         <span>{formatCount(found.held)} found</span>
         {state === 'running' ? (
           <button type="button" class="link" onClick={() => search.cancel()}>

@@ -21,8 +21,6 @@ export class StreamSearch {
   total = 0
   /** The end of what was not looked at, where a search continues. */
   next: number | undefined
-  /** Records per second. */
-  rate = 0
   readonly #abort = new AbortController()
   readonly #selects: (record: SequencedRecord) => boolean
   readonly #onChange: () => void
@@ -60,8 +58,7 @@ export class StreamSearch {
     const first = records[0]?.seqNum ?? tail
     const end = this.next ?? tail
     this.total = Math.max(0, end - first)
-    const started = performance.now()
-    let workSince = started
+    let workSince = performance.now()
     for (let pageEnd = end; pageEnd > first; pageEnd = this.next) {
       const pageStart = Math.max(first, pageEnd - PAGE_RECORDS)
       const selected: SequencedRecord[] = []
@@ -74,7 +71,6 @@ export class StreamSearch {
       this.found.prepend(selected)
       this.next = pageStart
       this.scanned = end - pageStart
-      this.rate = Math.round((this.scanned * 1000) / Math.max(1, performance.now() - started))
       this.#onChange()
       if (this.found.held >= FOUND_MAX && pageStart > first) return 'limited'
     }

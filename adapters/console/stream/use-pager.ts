@@ -15,8 +15,6 @@ export interface PagedRecords {
   readonly window: RecordWindow
   /** The problem with the filter. */
   readonly problem: string | undefined
-  /** Appended records per second. */
-  readonly rate: number
   /** Searches the whole stream, or continues where an earlier search ended. */
   searchAll(end?: number): void
   endSearch(): void
@@ -51,7 +49,7 @@ export function usePager(target: CurlTarget, start: Start, filter: string): Page
   }
   const window = search?.found ?? pager.window
   const endSearch = () => setSearch(undefined)
-  return { pager, search, window, problem, rate: useRate(pager), searchAll, endSearch }
+  return { pager, search, window, problem, searchAll, endSearch }
 }
 
 function compiled(filter: string): {
@@ -63,19 +61,6 @@ function compiled(filter: string): {
   } catch (error) {
     return { problem: (error as Error).message }
   }
-}
-
-function useRate(pager: Pager): number {
-  const [rate, setRate] = useState(0)
-  useEffect(() => {
-    let before = pager.appended
-    const timer = setInterval(() => {
-      setRate(Math.max(0, pager.appended - before))
-      before = pager.appended
-    }, 1000)
-    return () => clearInterval(timer)
-  }, [pager])
-  return rate
 }
 
 /** Returns a function that renders at the next frame, once however often it is called. */

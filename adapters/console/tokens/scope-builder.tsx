@@ -70,6 +70,11 @@ function setOf({ kind, text }: SetFields): ResourceSet | null {
   return kind === 'prefix' ? { prefix: text } : { exact: text }
 }
 
+const RESOURCES = [
+  ['basins', 'Basins'],
+  ['streams', 'Streams'],
+  ['tokens', 'Access tokens'],
+] as const
 const ACCESSES = ['read', 'write'] as const
 
 /** Builds the scope of a token, and states in words what it permits. */
@@ -89,21 +94,14 @@ export function ScopeBuilder(props: {
       <fieldset>
         <legend>Resources</legend>
         <div class="fields">
-          <ResourceFields
-            label="Basins"
-            set={scope.basins}
-            onChange={(basins) => onChange({ ...scope, basins })}
-          />
-          <ResourceFields
-            label="Streams"
-            set={scope.streams}
-            onChange={(streams) => onChange({ ...scope, streams })}
-          />
-          <ResourceFields
-            label="Access tokens"
-            set={scope.tokens}
-            onChange={(tokens) => onChange({ ...scope, tokens })}
-          />
+          {RESOURCES.map(([kind, label]) => (
+            <ResourceFields
+              key={kind}
+              label={label}
+              set={scope[kind]}
+              onChange={(set) => onChange({ ...scope, [kind]: set })}
+            />
+          ))}
         </div>
       </fieldset>
       <Operations scope={scope} onChange={onChange} />

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useId } from 'preact/hooks'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { useConsole } from '../context.ts'
 import { type ConsoleRoute, fragmentOf } from '../route.ts'
@@ -126,38 +126,12 @@ export function Problem(props: {
   return (
     <p class="notice bad" role="alert">
       {messageOf(error)}
-      {HeadwaterError.is(error) && <code>{error.code}</code>} <Retry onRetry={onRetry} />
-    </p>
-  )
-}
-
-function Retry({ onRetry }: { readonly onRetry: (() => void) | undefined }) {
-  if (onRetry === undefined) return null
-  return (
-    <button type="button" class="link" onClick={onRetry}>
-      Try again
-    </button>
-  )
-}
-
-/** A connection that was lost, and when the next attempt follows. */
-export function LostConnection(props: {
-  readonly message: string
-  /** The time of the next attempt, in milliseconds since the Unix epoch. */
-  readonly retryAt: number
-  readonly onRetry: () => void
-}) {
-  const { message, retryAt, onRetry } = props
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 250)
-    return () => clearInterval(timer)
-  }, [])
-  const seconds = Math.ceil((retryAt - now) / 1000)
-  return (
-    <p class="notice bad">
-      <span role="alert">Connection lost: {message}.</span>{' '}
-      {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'} <Retry onRetry={onRetry} />
+      {HeadwaterError.is(error) && <code>{error.code}</code>}{' '}
+      {onRetry && (
+        <button type="button" class="link" onClick={onRetry}>
+          Try again
+        </button>
+      )}
     </p>
   )
 }
@@ -187,5 +161,42 @@ export function Scroll(props: { readonly label: string; readonly children: Compo
     <section class="scroll" tabIndex={0} aria-label={props.label}>
       {props.children}
     </section>
+  )
+}
+
+/** A table: its columns with the content of their cells, and a class such as `number` or `secondary`. */
+export function DataTable<Row>(props: {
+  readonly label: string
+  readonly columns: readonly (readonly [
+    title: string,
+    cell: (row: Row) => ComponentChildren,
+    className?: string,
+  ])[]
+  readonly rows: readonly Row[]
+}) {
+  const { label, columns, rows } = props
+  return (
+    <table aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(([title, , className]) => (
+            <th key={title} scope="col" class={className}>
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={index}>
+            {columns.map(([title, cell, className]) => (
+              <td key={title} class={className}>
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }

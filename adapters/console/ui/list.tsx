@@ -13,14 +13,16 @@ const NAMES_MAX = 3200
 /** How many names one reply has at the most. */
 const REPLY_NAMES_MAX = 1000
 
+/** A value that names are sorted by; undefined if it is not known. */
+type Key = number | string | undefined
+
 export interface Column<Item, Value = undefined> {
   readonly title: string
   /** Left out on narrow screens. */
   readonly isSecondary?: boolean | undefined
   readonly isNumber?: boolean | undefined
   readonly cell: (item: Item, value: Value | undefined) => ComponentChildren
-  /** The value that the names are sorted by; undefined if it is not known. */
-  readonly sortBy?: ((item: Item, value: Value | undefined) => number | string | undefined) | undefined
+  readonly sortBy?: ((item: Item, value: Value | undefined) => Key) | undefined
 }
 
 /** A list of names: a search by prefix, more of them on request, sorted by any column, and actions. */
@@ -143,14 +145,9 @@ function Table<Item, Value>(props: {
     if (isNumber) request(items.map(nameOf).filter((name) => !values.has(name)))
   }, [isNumber, items])
   const keyOf = (item: Item) => sortBy!(item, values.get(nameOf(item)))
-  const sorted = sortBy === undefined ? items : items.toSorted((a, b) => compared(keyOf(a), keyOf(b)))
-  // What is not known comes last in either direction.
-  const rows = sorting?.isDescending
-    ? [
-        ...sorted.filter((item) => keyOf(item) !== undefined).reverse(),
-        ...sorted.filter((item) => keyOf(item) === undefined),
-      ]
-    : sorted
+  const isDescending = sorting?.isDescending ?? false
+  const rows =
+    sortBy === undefined ? items : items.toSorted((a, b) => compared(keyOf(a), keyOf(b), isDescending))
   return (
     <table aria-label={`${noun[0]!.toUpperCase()}${noun.slice(1)}s`}>
       <thead>
@@ -216,10 +213,11 @@ function Row(props: {
   return <tr ref={row}>{props.children}</tr>
 }
 
-function compared(a: number | string | undefined, b: number | string | undefined): number {
+/** The order of two keys. What is not known comes last in either direction. */
+function compared(a: Key, b: Key, isDescending: boolean): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)
   if (a === b) return 0
-  if (a === undefined || b === undefined) return a === undefined ? 1 : -1
-  return a < b ? -1 : 1
+  return a < b === isDescending ? 1 : -1
 }
 
 /** Requests for numbers that run at once: the page has others. */

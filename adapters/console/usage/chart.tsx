@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { formatBytes, formatCount, formatTime } from '../format.ts'
-import { Scroll } from '../ui/elements.tsx'
+import { DataTable, Scroll } from '../ui/elements.tsx'
 import { type ChartData, type TimeRange, tableOf } from './metrics.ts'
 
 /** How many series are drawn, each in the colour `--series-N`. The table has all of them. */
@@ -26,6 +26,7 @@ export function ChartFigure(props: {
       </ul>
     )
   }
+  const unit = chart.unit === 'bytes' ? 'Bytes' : 'Operations'
   if (chart.series.length === 0) return <p class="empty">No usage in this time.</p>
   return (
     <>
@@ -33,28 +34,17 @@ export function ChartFigure(props: {
       <details>
         <summary>Table</summary>
         <Scroll label={`Values of ${title}`}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col">Series</th>
-                <th scope="col" class="number">
-                  {chart.unit === 'bytes' ? 'Bytes' : 'Operations'}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {chart.series.flatMap(({ name, points }) =>
-                points.map(([time, value]) => (
-                  <tr key={`${name} ${time}`}>
-                    <td>{formatTime(time, 'minute')}</td>
-                    <td>{name}</td>
-                    <td class="number">{formatCount(value)}</td>
-                  </tr>
-                )),
-              )}
-            </tbody>
-          </table>
+          <DataTable
+            label={title}
+            columns={[
+              ['Time', ({ time }) => formatTime(time, 'minute')],
+              ['Series', ({ name }) => name],
+              [unit, ({ value }) => formatCount(value), 'number'],
+            ]}
+            rows={chart.series.flatMap(({ name, points }) =>
+              points.map(([time, value]) => ({ name, time, value })),
+            )}
+          />
         </Scroll>
       </details>
     </>

@@ -3,7 +3,7 @@ import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import { useConsole } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
-import { Link, Loading, Note, Problem } from '../ui/elements.tsx'
+import { DataTable, Link, Loading, Note, Problem } from '../ui/elements.tsx'
 import type { UsageOf } from './metrics.ts'
 
 const INTERVAL_MS = 2000
@@ -23,53 +23,35 @@ export function Followers({ of }: { readonly of: UsageOf }) {
     const timer = setInterval(reload, INTERVAL_MS)
     return () => clearInterval(timer)
   }, [])
+  const streamLink = (one: Follower) => (
+    <Link to={{ view: 'stream', basin, stream: one.stream, tab: 'followers' }}>{one.stream}</Link>
+  )
   return (
     <section class="list">
       <Problem error={error} />
       {data === undefined && isLoading && <Loading />}
       {data?.length === 0 && <p class="empty">No session reads this now.</p>}
       {data !== undefined && data.length > 0 && (
-        <table aria-label="Followers">
-          <thead>
-            <tr>
-              {stream === undefined && <th scope="col">Stream</th>}
-              <th scope="col">Client</th>
-              <th scope="col" class="number">
-                Behind
-              </th>
-              <th scope="col" class="number secondary">
-                Next
-              </th>
-              <th scope="col" class="secondary">
-                Protocol
-              </th>
-              <th scope="col">Since</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.map((one, index) => (
-              <tr key={index}>
-                {stream === undefined && (
-                  <td>
-                    <Link to={{ view: 'stream', basin, stream: one.stream, tab: 'followers' }}>
-                      {one.stream}
-                    </Link>
-                  </td>
-                )}
-                <td>{one.client}</td>
-                <td class="number">{formatCount(one.behind)}</td>
-                <td class="number secondary">{formatCount(one.next)}</td>
-                <td class="secondary">{PROTOCOLS[one.protocol] ?? one.protocol}</td>
-                <td>{formatTime(Date.parse(one.since), 'second')}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <DataTable
+          label="Followers"
+          columns={stream === undefined ? [['Stream', streamLink], ...COLUMNS] : COLUMNS}
+          rows={data}
+        />
       )}
       <Note>Up to 1,000 read sessions, the farthest behind first. Long polls are not listed.</Note>
     </section>
   )
 }
+
+type Follower = ReturnType<typeof followersOf>[number]
+
+const COLUMNS: readonly (readonly [title: string, cell: (one: Follower) => string, className?: string])[] = [
+  ['Client', ({ client }) => client],
+  ['Behind', ({ behind }) => formatCount(behind), 'number'],
+  ['Next', ({ next }) => formatCount(next), 'number secondary'],
+  ['Protocol', ({ protocol }) => PROTOCOLS[protocol] ?? protocol, 'secondary'],
+  ['Since', ({ since }) => formatTime(Date.parse(since), 'second')],
+]
 
 function followersOf(value: unknown) {
   return arrayOf(objectOf(value, 'reply').followers, 'followers').map((one) => {
