@@ -422,6 +422,30 @@ it('with `flushMs`, appends that arrive meanwhile share a request', async () => 
   await passing(hw.close())
 })
 
+it('makes the requests that docs/s3.md counts', { tags: ['slow'] }, async () => {
+  const s3 = new FakeS3()
+  const clock = virtualClock()
+  const hw = await passed(clock, open({ storage: s3.storage(), clock }))
+  await passed(clock, notes(hw).append('first'))
+  const counted = async (seconds: number, work: () => unknown) => {
+    s3.requests.length = 0
+    for (let i = 0; i < seconds; i++) {
+      work()
+      await clock.advance('1s')
+    }
+    const count = (start: string) => s3.requests.filter((request) => request.startsWith(start)).length
+    return { put: count('PUT ') / seconds, get: count('GET ') / seconds }
+  }
+  const idle = await counted(600, () => {})
+  expect(idle.put).toBeCloseTo(0.1, 1)
+  expect(idle.get).toBeCloseTo(0.1, 1)
+  const appending = await counted(1_200, () => notes(hw).append('one a second'))
+  expect(appending.put).toBeGreaterThan(1.09)
+  expect(appending.put).toBeLessThan(1.2)
+  expect(appending.get).toBeLessThan(1.2)
+  await passed(clock, hw.close())
+})
+
 it('many small groups are rolled into larger objects, which a reopened storage reads', {
   tags: ['slow'],
 }, async () => {
