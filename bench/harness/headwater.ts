@@ -5,6 +5,7 @@ import type * as Node from '../../adapters/node/index.ts'
 import type * as Filesystem from '../../adapters/storage/filesystem/index.ts'
 import type * as Memory from '../../adapters/storage/memory/index.ts'
 import type * as Postgres from '../../adapters/storage/postgres/index.ts'
+import type * as S3 from '../../adapters/storage/s3/index.ts'
 import type * as Sqlite from '../../adapters/storage/sqlite/index.ts'
 import type * as Sync from '../../adapters/sync/index.ts'
 import type * as Core from '../../src/index.ts'
@@ -37,6 +38,12 @@ export async function openPostgres(connectionString: string): Promise<Core.Engin
   const { open } = await load<typeof Core>('index')
   const { postgres } = await load<typeof Postgres>('postgres')
   return open({ storage: postgres({ connectionString }), onBackgroundError: failLoudly })
+}
+
+export async function openBucket(options: S3.ObjectStorageOptions): Promise<Core.Engine> {
+  const { open } = await load<typeof Core>('index')
+  const { objectStorage } = await load<typeof S3>('s3')
+  return open({ storage: objectStorage(options), onBackgroundError: failLoudly })
 }
 
 export function streamNumber(headwater: Core.Engine, number: number): Core.Stream {

@@ -5,6 +5,7 @@ import { httpRows } from './http.ts'
 import { inProcessRows } from './in-process.ts'
 import { indexedDbRows } from './indexeddb.ts'
 import { postgresRows } from './postgres.ts'
+import { s3Rows } from './s3.ts'
 import { scaleRows } from './scale.ts'
 import { sessionRows } from './sessions.ts'
 import { syncRows } from './sync.ts'
@@ -18,6 +19,7 @@ export const GROUPS: Readonly<Record<string, Readonly<Record<string, Measurement
   'in-process': inProcessRows,
   filesystem: filesystemRows,
   postgres: postgresRows,
+  bucket: s3Rows,
   scale: scaleRows,
   indexeddb: indexedDbRows,
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { vi } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
 import { type ObjectStorageOptions, objectStorage } from '../../../adapters/storage/s3/index.ts'
 import { reservedPort } from '../../support/port.ts'
 
@@ -48,7 +48,12 @@ export class Gateway {
       this.#sidecar,
       this.#data,
     ])
-    await vi.waitFor(() => fetch(this.endpoint), { timeout: 60_000 })
+    const replies = () =>
+      fetch(this.endpoint).then(
+        () => true,
+        () => false,
+      )
+    while (!(await replies())) await setTimeout(50)
   }
 
   async stop(): Promise<void> {
