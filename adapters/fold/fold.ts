@@ -56,13 +56,6 @@ interface FoldEnd {
   readonly isClosed: boolean
 }
 
-/** A waiting call of `reached`. */
-interface Waiter {
-  readonly position: number
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
-
 /**
  * A value derived from all records of a stream, returned by `fold`.
  *
@@ -78,7 +71,8 @@ export class Fold<State> {
   readonly #following = new AbortController()
   readonly #done: Promise<void>
   #ignoreSignal = () => {}
-  #waiters: Waiter[] = []
+  /** Calls that wait for a change of the position, or for the end. */
+  #waiting: (() => void)[] = []
   #state: FoldState<State>
   #isLoaded = false
   #closing: Promise<void> | undefined
@@ -129,7 +123,7 @@ export class Fold<State> {
    * fold, and with `closed` if the fold was closed before.
    */
   loaded(options?: CallOptions): Promise<State> {
-    return this.#when(this.#isLoaded, 0, signalOf(options))
+    return this.#until(0, signalOf(options))
   }
 
   /**
@@ -145,8 +139,7 @@ export class Fold<State> {
    */
   async reached(seqNum: number, options?: CallOptions): Promise<State> {
     assertInteger(seqNum, 'seqNum')
-    const isReached = this.#isLoaded && this.#state.position >= seqNum
-    return this.#when(isReached, seqNum, signalOf(options))
+    return this.#until(seqNum, signalOf(options))
   }
 
   /**
@@ -227,34 +220,24 @@ export class Fold<State> {
     const isChanged = this.#isLoaded && !Object.is(this.#state.value, state.value)
     this.#state = state
     this.#isLoaded ||= isCaughtUp
-    if (this.#isLoaded) this.#wake()
+    this.#wake()
     if (isFirst || isChanged) this.#values.next(state.value)
     this.#snapshots.onChange(isCaughtUp)
   }
 
   #wake(): void {
-    if (this.#waiters.length === 0) return
-    const { position } = this.#state
-    const reached = this.#waiters.filter((waiter) => waiter.position <= position)
-    this.#waiters = this.#waiters.filter((waiter) => waiter.position > position)
-    for (const { resolve } of reached) resolve()
+    for (const wake of this.#waiting.splice(0)) wake()
   }
 
-  async #when(isNow: boolean, position: number, signal: AbortSignal | undefined): Promise<State> {
-    signal?.throwIfAborted()
-    if (this.#end !== undefined && !(isNow && this.#end.isClosed)) throw this.#end.error
-    if (isNow) return this.value
-    let waiter: Waiter | undefined
-    const reached = new Promise<void>((resolve, reject) => {
-      waiter = { position, resolve, reject }
-      this.#waiters.push(waiter)
-    })
-    try {
-      await unlessAborted(signal, reached)
-    } finally {
-      this.#waiters = this.#waiters.filter((other) => other !== waiter)
+  /** Resolves to the value once everything that is stored, and all records below a position, were reduced. */
+  async #until(position: number, signal: AbortSignal | undefined): Promise<State> {
+    for (;;) {
+      signal?.throwIfAborted()
+      const isReached = this.#isLoaded && this.#state.position >= position
+      if (this.#end !== undefined && !(isReached && this.#end.isClosed)) throw this.#end.error
+      if (isReached) return this.value
+      await unlessAborted(signal, new Promise<void>((resolve) => this.#waiting.push(resolve)))
     }
-    return this.value
   }
 
   /** Ends the fold. The first end counts. */
@@ -264,7 +247,7 @@ export class Fold<State> {
     this.#end = end
     this.#ignoreSignal()
     this.#following.abort(error)
-    for (const { reject } of this.#waiters.splice(0)) reject(error)
+    this.#wake()
     if (isClosed) {
       this.#values.complete()
       return

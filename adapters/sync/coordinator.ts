@@ -39,7 +39,7 @@ export const coordinate: Coordinator = (name, candidate) => {
 
 const REGISTRY = Symbol.for('headwater.sync.candidates')
 
-/** Elects among the candidates of this thread, for all copies of this module: the one that is there longest. */
+/** Elects among the candidates of this thread, for all copies of this module: the first one of them. */
 export const coordinateInThread: Coordinator = (name, { onElected, onMessage }) => {
   const holder = globalThis as { [REGISTRY]?: Map<string, ThreadMember[]> | undefined }
   holder[REGISTRY] ??= new Map()

@@ -4,9 +4,8 @@
  * @packageDocumentation
  */
 
-export type { MirrorGap, MirrorStart, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror.ts'
+export type { MirrorGap, MirrorStart, MirrorState, StopReason } from '../../src/sync/mirror.ts'
 export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox.ts'
-export type { Confirmation } from '../../src/sync/outbox-log.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
 export type {
   BytesContent,

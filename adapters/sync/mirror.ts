@@ -248,7 +248,7 @@ export class Mirror {
     await new Promise<void>((resolve) => onAbort(this.#lookUp, resolve))
   }
 
-  /** Copies while this mirror is elected. Resolves when it must look up the copy again, or may not connect. */
+  /** Copies while this mirror is elected, until it must look up the copy again, or may not connect. */
   async #takePart(identity: string): Promise<void> {
     const { coordinator = coordinate } = this.#options
     const lookUp = this.#lookUp

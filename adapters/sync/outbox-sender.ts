@@ -272,7 +272,7 @@ export class OutboxSender {
     return false
   }
 
-  /** Parks the attempt, because the stream is shorter than it was. Throws, so that the sender begins again. */
+  /** Parks the attempt, because the stream is shorter than it was. Throws: the sender begins again. */
   async #replaceStream(): Promise<never> {
     await this.#context.log.replaceStream(this.#signal)
     this.#token = undefined

@@ -3,6 +3,7 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import type { AppendAck } from '../../src/model/info.ts'
 import {
   assertMembers,
   assertSignal,
@@ -105,7 +106,7 @@ export interface OutboxAppend {
    * if the outbox can no longer read its log, and with `outcome_unknown` if another tab has sent or discarded
    * the batch while this one was frozen for so long that the outcome is no longer in the log.
    */
-  confirmed(options?: CallOptions): Promise<Confirmation>
+  confirmed(options?: CallOptions): Promise<Pick<AppendAck, 'start' | 'end'>>
 }
 
 /**

@@ -72,8 +72,8 @@ export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content
 type RecordChange = StreamChange<SequencedRecord, PendingEntry>
 
 /**
- * Reads the local copy of a stream and its outbox as one series of changes, in text, bytes or JSON. Waits while
- * there is no local copy, or nothing can follow its records, and begins again if it is replaced.
+ * @internal Reads the local copy of a stream and its outbox as one series of changes, in text, bytes or JSON.
+ * Waits while there is no local copy, or nothing can follow its records, and begins again if it is replaced.
  */
 export class SyncedChanges<Content extends object> implements AsyncIterable<SyncedChange<Content>> {
   readonly #local: Stream

@@ -39,8 +39,8 @@ export interface OpenStream {
   /** When the app used it last, in milliseconds since the Unix epoch; 0 if it was only opened for a list. */
   readonly usedAt: number
   /**
-   * When it had a connection last with nothing left to fetch or to send, or that failed. Infinite while it has
-   * such a connection, and 0 if it never had.
+   * When it had a connection last with nothing left to fetch or to send, or that failed. Infinite while it
+   * has such a connection, and 0 if it never had.
    */
   readonly visitedAt: number
 }

@@ -15,13 +15,15 @@ import { assertMembers, type Check, type MembersOf, unchecked } from '../model/v
  * - `live`: everything is stored on this device, and records arrive as they are appended
  * - `waiting`: other streams of its synced basin have the connections; it gets one in its turn
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
- * - `stopped`: only the app can decide how to continue, for the `reason`; the local copy is kept as it is
+ * - `stopped`: only the app can decide how to continue, for the `reason`; the local copy is kept as it is.
+ *   `gap` are the records that are missing between it and the remote stream, if that was `trimmed`
  * - `closed`: the mirror was closed
  *
  * ```ts
  * copy.state$.subscribe((state) => {
  *   if (state.kind === 'catching-up') console.log(`${state.position} of ${state.tail}`)
  *   if (state.kind === 'offline') console.log(state.error.code, new Date(state.nextAttemptAt))
+ *   if (state.kind === 'stopped') console.log(state.reason, state.error.code, state.gap?.from, state.gap?.to)
  * })
  * ```
  */
@@ -31,30 +33,16 @@ export type MirrorState =
   | { readonly kind: 'live' }
   | { readonly kind: 'waiting' }
   | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
-  | StoppedMirror
+  | {
+      readonly kind: 'stopped'
+      readonly reason: StopReason
+      readonly error: HeadwaterError
+      readonly gap?: MirrorGap | undefined
+    }
   | { readonly kind: 'closed' }
 
-/**
- * The state of a mirror that continues only after a call of `retry` or `restart`.
- *
- * ```ts
- * copy.state$.subscribe((state) => {
- *   if (state.kind !== 'stopped') return
- *   const { reason, error, gap } = state
- *   console.log(reason, error.code, gap === undefined ? '' : `${gap.from} to ${gap.to} are lost`)
- * })
- * ```
- */
-export interface StoppedMirror {
-  /** The mirror waits for the app. */
-  readonly kind: 'stopped'
-  /** Why it stopped. */
-  readonly reason: StopReason
-  /** The failure behind it. */
-  readonly error: HeadwaterError
-  /** The records that are missing between the local copy and the remote stream, if it was `trimmed`. */
-  readonly gap?: MirrorGap | undefined
-}
+/** The state of a mirror that continues only after a call of `retry` or `restart`. */
+export type StoppedMirror = Extract<MirrorState, { readonly kind: 'stopped' }>
 
 /**
  * Why a mirror stopped:
@@ -239,33 +227,20 @@ export type MirrorMessage =
   /** The copy was replaced by another one. */
   | { readonly kind: 'replaced' }
 
-/** The members of an error that other tabs get. */
-type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>
-
-/** Returns the message as a value that can be cloned. */
+/** Returns the message as a value that can be cloned: an error is not, with all its members. */
 export function encodeMessage(message: MirrorMessage): unknown {
-  return message.kind === 'state' ? { ...message, state: encodeState(message.state) } : message
+  if (message.kind !== 'state' || !('error' in message.state)) return message
+  const { code, message: text, mayHaveEffects, field } = message.state.error
+  return { ...message, state: { ...message.state, error: { code, message: text, mayHaveEffects, field } } }
 }
 
 /** Returns the message that a value is. Only scripts of the app's origin can send one. */
 export function decodeMessage(value: unknown): MirrorMessage {
   const message = value as MirrorMessage
-  return message.kind === 'state' ? { ...message, state: decodeState(message.state) } : message
-}
-
-/** Returns the state as a value that can be cloned. */
-export function encodeState(state: MirrorState): unknown {
-  if (!('error' in state)) return state
-  const { code, message, mayHaveEffects, field } = state.error
-  return { ...state, error: { code, message, mayHaveEffects, field } satisfies SentError }
-}
-
-/** Returns the state of a mirror in another tab. */
-export function decodeState(value: unknown): MirrorState {
-  const state = value as MirrorState
-  if (!('error' in state)) return state
-  const { code, message, mayHaveEffects, field }: SentError = state.error
+  if (message.kind !== 'state' || !('error' in message.state)) return message
+  const { code, message: text, mayHaveEffects, field } = message.state.error
   // The tab may run a later version of the app, which has more codes.
   const known = Object.hasOwn(ERROR_KINDS, code) ? code : 'other'
-  return { ...state, error: new HeadwaterError(known, message, { mayHaveEffects, field }) }
+  const error = new HeadwaterError(known, text, { mayHaveEffects, field })
+  return { ...message, state: { ...message.state, error } }
 }

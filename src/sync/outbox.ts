@@ -23,7 +23,7 @@ export type AfterRefusal = 'stop' | 'continue'
 
 /**
  * The state of an outbox:
- * - `idle`: there is nothing to send, another tab sends, or the mirror of the copy is stopped
+ * - `idle`: there is nothing to send, another tab sends, or the copy of a synced stream is not live
  * - `sending`: records are being sent
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
  * - `stopped`: it cannot send, for a reason that a retry does not resolve, such as a missing key
