@@ -10,7 +10,6 @@ import {
   type Members,
   type MembersOf,
   oneOf,
-  unchecked,
 } from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { asHeadwaterError } from '../../src/sync/failures.ts'
@@ -60,8 +59,6 @@ export interface OutboxOptions {
    * and nonces are secure random numbers, so that other writers of the stream cannot guess them.
    */
   readonly random?: (() => number) | undefined
-  /** @internal A copy of the remote stream, in which records appear before they leave the outbox. */
-  readonly copy?: Stream | undefined
   /** @internal Elects the outbox that sends. By default among the tabs of a browser. */
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
@@ -74,7 +71,6 @@ export const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
   afterRefusal: oneOf(['stop', 'continue']),
   signal: assertSignal,
   random: 'function',
-  copy: unchecked,
   coordinator: 'function',
   wakeUps: 'function',
 }
@@ -118,6 +114,7 @@ export interface OutboxAppend {
 export class Outbox {
   readonly #remote: Stream
   readonly #options: OutboxOptions
+  readonly #copy: Stream | undefined
   /** @internal */
   readonly log: OutboxLog
   readonly #closing = new AbortController()
@@ -131,10 +128,11 @@ export class Outbox {
   readonly #running = new Set<Promise<void>>()
   #ignoreSignals = () => {}
 
-  /** @internal */
-  constructor(local: Stream, remote: Stream, options: OutboxOptions) {
+  /** @internal Records appear in the `copy` of the remote stream, if there is one, before they leave. */
+  constructor(local: Stream, remote: Stream, options: OutboxOptions, copy?: Stream) {
     this.#remote = remote
     this.#options = options
+    this.#copy = copy
     const settle = (number: number, outcome: Outcome) => {
       const waiting = this.#waiting.get(number)
       if (waiting === undefined && this.#reserved.records > 0) this.#early.set(number, outcome)
@@ -315,11 +313,10 @@ export class Outbox {
    * batch.
    */
   async run(signal: AbortSignal, onSent?: () => void): Promise<void> {
-    const { afterRefusal = 'stop', copy } = this.#options
-    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
+    const { afterRefusal = 'stop', random = Math.random, wakeUps = browserWakeUps } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
-    const streams = { log: this.log, remote: this.#remote, copy }
+    const streams = { log: this.log, remote: this.#remote, copy: this.#copy }
     const onState = (state: OutboxStatus) => sending.signal.aborted || this.#state.set(state)
     const context = { ...streams, random, wakeUps, afterRefusal, onSent, onState }
     const running = new OutboxSender(context, sending.signal).run()

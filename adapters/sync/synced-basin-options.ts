@@ -2,10 +2,10 @@ import type { Basin } from '../../src/api/basin.ts'
 import { utf8Length } from '../../src/model/bytes.ts'
 import { invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import { assertSignal, assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
+import { assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/basin.ts'
 import { assertStart } from '../../src/sync/mirror.ts'
-import { assertOutboxOptions } from './outbox.ts'
+import { assertOutboxOptions, OUTBOX_OPTIONS } from './outbox.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
 /**
@@ -22,7 +22,7 @@ import type { SyncedStreamOptions } from './synced.ts'
  * const files = rooms.stream('files', { as: 'bytes' })
  * ```
  */
-export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'copy'> {
+export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as'> {
   /** The basin of a client. */
   readonly remote: Basin
   /** The basin of an engine on this device. */
@@ -56,6 +56,7 @@ export interface BasinStreamOptions<Format extends RecordFormat = RecordFormat> 
 
 const assertBasin = hasMethod('listStreams', 'a basin')
 const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
+  ...OUTBOX_OPTIONS,
   remote: assertBasin,
   local: assertBasin,
   prefix: assertText,
@@ -63,13 +64,6 @@ const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
   discoverMs: 'number',
   createStreams: 'boolean',
   from: assertStart,
-  recordsMax: 'number',
-  bytesMax: 'number',
-  afterRefusal: oneOf(['stop', 'continue']),
-  signal: assertSignal,
-  random: 'function',
-  coordinator: 'function',
-  wakeUps: 'function',
 }
 
 export const BASIN_STREAM_OPTIONS: MembersOf<BasinStreamOptions> = {

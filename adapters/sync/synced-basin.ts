@@ -330,14 +330,9 @@ export class SyncedBasin {
   #entryOf(name: string): BasinEntry {
     const known = this.#entries.get(name)
     if (known !== undefined) return known
-    const { remote, local, createStreams: create = true } = this.#options
-    const { from, recordsMax, bytesMax, afterRefusal, random, coordinator, wakeUps } = this.#options
-    const limits = { from, recordsMax, bytesMax, afterRefusal, random, coordinator, wakeUps }
-    const parts = syncedParts(remote.stream(name), local.stream(name), {
-      ...limits,
-      create,
-      mayConnect: false,
-    })
+    const { signal: _, remote, local, createStreams: create = true, ...shared } = this.#options
+    const options = { ...shared, create, mayConnect: false }
+    const parts = syncedParts(remote.stream(name), local.stream(name), options)
     const now = () => {
       this.#lastUse = Math.max(this.#lastUse + 1, this.#clock.now())
       return this.#lastUse

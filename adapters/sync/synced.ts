@@ -2,7 +2,6 @@ import type { Stream } from '../../src/api/stream.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { type MembersOf, oneOf } from '../../src/model/validation.ts'
-import { onAbort } from '../../src/runtime/abort.ts'
 import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/basin.ts'
 import { assertStart, type MirrorStart } from '../../src/sync/mirror.ts'
 import { type MirrorOptions, mirror } from './mirror.ts'
@@ -45,33 +44,21 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
 ): SyncedStream<Format> {
   assertOutboxOptions(options, SYNCED_STREAM_OPTIONS)
   assertEnds(remote, local)
-  const { as = 'string', signal, ...others } = options
-  const parts = syncedParts(remote, local, others)
-  let ignoreSignal = () => {}
-  const close = () => {
-    ignoreSignal()
-    return parts.close()
-  }
-  const synced = new SyncedStream<Format>({ ...parts, close }, as)
-  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
-  return synced
+  const { as = 'string', ...others } = options
+  return new SyncedStream<Format>(syncedParts(remote, local, others), as)
 }
 
 /** @internal Starts a mirror, and an outbox that sends while the mirror is live. */
 export function syncedParts(
   remote: Stream,
   local: Stream,
-  options: Omit<SyncedStreamOptions, 'as' | 'signal'> & Pick<MirrorOptions, 'create' | 'mayConnect'>,
+  options: Omit<SyncedStreamOptions, 'as'> & Pick<MirrorOptions, 'create' | 'mayConnect'>,
 ): SyncedParts {
-  const { from, create, mayConnect, random, coordinator, wakeUps, ...limits } = options
+  const { from, create, mayConnect, signal, random, coordinator, wakeUps } = options
   assertValid(outboxNameProblem(local.name), 'local')
-  const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
-    ...limits,
-    random,
-    wakeUps,
-    copy: local,
-  })
-  const copying = { from, create, mayConnect, random, coordinator, wakeUps, outbox }
+  const log = local.sibling(OUTBOX_PREFIX + local.name)
+  const outbox = new Outbox(log, remote, options, local)
+  const copying = { from, create, mayConnect, signal, random, coordinator, wakeUps, outbox }
   const copy = mirror(remote, local, copying)
   let closed: Promise<void> | undefined
   const close = () => {
