@@ -96,7 +96,10 @@ async function* generateAcks<Input>(
         const input = await inputs.next()
         isExhausted = input.done === true
         if (input.done) return 'done'
-        outstanding.push((await submit(opened, input.value)).ack())
+        const acked = (await submit(opened, input.value)).ack()
+        // Only the oldest ack is awaited, and a failure of the session rejects the later ones too.
+        acked.catch(() => {})
+        outstanding.push(acked)
         return 'submitted'
       } catch (error) {
         failure ??= { error }

@@ -130,3 +130,9 @@ it('tickets that are not awaited cause no unhandled rejection', async () => {
   await engine.clock.settle()
   storage.heal()
 })
+
+it('acks that `appendAll` does not reach after a failure cause no unhandled rejection', async () => {
+  await stream.append('first')
+  await stream.close()
+  expect(await outcomeOf(stream.appendAll(['a', 'b', 'c', 'd']).next())).toBe('stream_closed')
+})
