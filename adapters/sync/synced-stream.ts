@@ -1,11 +1,10 @@
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
-import { JsonCodec, OrderedEncoder, type StandardSchema } from '../../src/api/json-codec.ts'
+import { encodeEach, JsonCodec, OrderedEncoder, type StandardSchema } from '../../src/api/json-codec.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers, type MembersOf } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { BytesContent, JsonContent, TextContent } from '../../src/sync/synced-record.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox, OutboxAppend } from './outbox.ts'
@@ -135,10 +134,7 @@ export class SyncedJsonStream<Value, Input = Value> extends SyncedReader<JsonCon
   }
 
   async #append(values: readonly Input[], options: CallOptions | undefined): Promise<OutboxAppend> {
-    const bodies = values.map((value) => this.#codec.encode(value))
-    const encoded: MaybePromise<string[]> = bodies.some(isPromise)
-      ? Promise.all(bodies)
-      : (bodies as string[])
+    const encoded = encodeEach(values, (value) => this.#codec.encode(value))
     return this.#order.run(encoded, (records) => this.outbox.append(records, options))
   }
 }

@@ -83,6 +83,20 @@ export class JsonCodec<Value> {
   }
 }
 
+/** Encodes each value. Throws or rejects with the first error. Synchronous unless `encode` is not. */
+export function encodeEach(
+  values: readonly unknown[],
+  encode: (value: unknown) => MaybePromise<string>,
+): MaybePromise<readonly string[]> {
+  const bodies = Array.from(values, (value) => {
+    const body = encode(value)
+    // Nothing else handles its rejection if a later value throws.
+    if (isPromise(body)) body.catch(() => {})
+    return body
+  })
+  return bodies.some(isPromise) ? Promise.all(bodies) : (bodies as string[])
+}
+
 /** Throws `invalid` for a value that JSON cannot represent or would silently change. */
 function jsonOf(value: unknown): string {
   let text: string | undefined

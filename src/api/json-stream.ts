@@ -12,7 +12,7 @@ import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import type { CallOptions } from './call-options.ts'
 import { type AppendAllOptions, type InputSink, inputSink } from './input-sink.ts'
-import { type JsonCodec, type JsonRecord, OrderedEncoder } from './json-codec.ts'
+import { encodeEach, type JsonCodec, type JsonRecord, OrderedEncoder } from './json-codec.ts'
 import { JsonAppendSession, JsonProducer } from './json-writers.ts'
 import type { Producer, ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession } from './read-session.ts'
@@ -205,15 +205,14 @@ export class JsonStream<Value, Input = Value> {
     return this.#order.run(encode(), (bodies) => this.#stream.append(bodies, options), options?.signal)
   }
 
+  #encode(values: readonly unknown[]): MaybePromise<readonly string[]> {
+    return encodeEach(values, (value) => this.#encodeOne(value))
+  }
+
   /** Stops waiting for the schema when the engine closes. */
   #encodeOne(value: unknown): MaybePromise<string> {
     const body = this.#codec.encode(value)
     return isPromise(body) ? unlessAborted(this.#closing, body) : body
-  }
-
-  #encode(values: readonly unknown[]): MaybePromise<readonly string[]> {
-    const bodies = Array.from(values, (value) => this.#encodeOne(value))
-    return bodies.some(isPromise) ? Promise.all(bodies) : (bodies as string[])
   }
 
   async #decode(batch: ReadBatch): Promise<JsonBatch<Value>> {

@@ -136,3 +136,10 @@ it('acks that `appendAll` does not reach after a failure cause no unhandled reje
   await stream.close()
   expect(await outcomeOf(stream.appendAll(['a', 'b', 'c', 'd']).next())).toBe('stream_closed')
 })
+
+it('a value that an asynchronous schema rejects causes no unhandled rejection if a later one throws', async () => {
+  const issues = [{ message: 'rejected' }]
+  const validate = (value: unknown) => (value === 'later' ? Promise.resolve({ issues }) : { issues })
+  const view = stream.json({ '~standard': { version: 1, vendor: 'test', validate } })
+  expect(await outcomeOf(view.appendBatch(['later', 'at once']))).toBe('invalid')
+})
