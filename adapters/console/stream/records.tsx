@@ -264,7 +264,7 @@ function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
         label="Start from"
         value={kind}
         options={[
-          ['tailOffset', 'Records before the tail'],
+          ['tailOffset', 'Before the tail'],
           ['seqNum', 'Sequence number'],
           ['timestamp', 'Time'],
         ]}

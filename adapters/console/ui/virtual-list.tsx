@@ -87,9 +87,11 @@ export function VirtualList(props: {
   const heightBefore = useRef(0)
   useLayoutEffect(() => {
     const rowTop = selected * rowHeight - viewport.current!.scrollTop
-    const wasVisible = selected !== -1 && rowTop > -rowHeight && rowTop < heightBefore.current
+    const wasVisible = rowTop > -rowHeight && rowTop < heightBefore.current
+    // The address may name one that is not at the top.
+    const isFirst = heightBefore.current === 0
     heightBefore.current = height
-    if (wasVisible) reveal(selected)
+    if (selected !== -1 && (wasVisible || isFirst)) reveal(selected)
   }, [height])
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onEscape()
