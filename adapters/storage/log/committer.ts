@@ -129,11 +129,22 @@ export class Committer {
     const stage = new Stage(this.#state)
     const staged: StagedCall[] = []
     const refused: { readonly call: Call; readonly error: unknown }[] = []
+    /** Why a call could not be added: there was no memory for it. */
+    let failure: unknown
     for (const call of calls) {
+      let frames: readonly StagedFrame[]
       try {
-        const frames = call.item.stage(stage)
-        staged.push({ call, frames, spans: frames.map((frame) => this.#journal.add(frame)) })
+        // It would be checked against what is not written.
+        if (failure !== undefined) throw failure
+        frames = call.item.stage(stage)
       } catch (error) {
+        refused.push({ call, error: refusalOf(error) })
+        continue
+      }
+      try {
+        staged.push({ call, frames, spans: this.#journal.addAll(frames) })
+      } catch (error) {
+        failure = error
         refused.push({ call, error: refusalOf(error) })
       }
     }

@@ -12,8 +12,6 @@ export const GROUP_HEADER_BYTES = 28
 /** Checksum, length of the payload, length of the data, checksum of the data. */
 const FRAME_HEADER_BYTES = 16
 
-/** The last group of a clean close: everything before it is durable. */
-export const GROUP_CLOSED = 1
 /** The group was written before the one before it was durable. */
 export const GROUP_UNSYNCED = 2
 
@@ -143,6 +141,11 @@ export class FrameWriter {
   /** What was written so far: a view, valid until the next call. */
   get bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length)
+  }
+
+  /** Discards what was added beyond this length. */
+  cut(length: number): void {
+    this.#length = length
   }
 
   /** Discards everything, and leaves room for a header. */

@@ -7,7 +7,6 @@ import {
   encodeHeader,
   FrameWriter,
   fileName,
-  GROUP_CLOSED,
   GROUP_HEADER_BYTES,
   GROUP_UNSYNCED,
   HEADER_BYTES,
@@ -118,8 +117,19 @@ export class Journal {
     return this.#files.at(-1)!.number
   }
 
-  /** Adds a frame to the group. Returns its place in the journal. */
-  add({ changes, data }: StagedFrame): Span {
+  /** Adds the frames of a call to the group, all of them or none. Returns their places in the journal. */
+  addAll(frames: readonly StagedFrame[]): readonly Span[] {
+    const [length, count] = [this.#group.length, this.#frames]
+    try {
+      return frames.map((frame) => this.#add(frame))
+    } catch (error) {
+      this.#group.cut(length)
+      this.#frames = count
+      throw error
+    }
+  }
+
+  #add({ changes, data }: StagedFrame): Span {
     const { end, salt } = this.#files.at(-1)!
     const offset = end + this.#group.length
     const bytes = this.#group.add(changes.map(encodeChange), data && [data], salt)
@@ -138,12 +148,12 @@ export class Journal {
     if (isSynced) this.#syncsNext = false
   }
 
-  /** Writes the group that tells that everything before it is durable. */
+  /** Writes an empty group, so that the next opening has to make no other one durable. */
   async close(): Promise<void> {
     if (this.#files.length === 0) return
     await this.#sync()
     await this.beginGroup()
-    await this.#write(true, GROUP_CLOSED)
+    await this.#write(true)
   }
 
   /** Makes the next group durable, and with it everything before. */
@@ -169,11 +179,11 @@ export class Journal {
     await this.#write(true)
   }
 
-  async #write(isSynced: boolean, closed = 0): Promise<void> {
+  async #write(isSynced: boolean): Promise<void> {
     const { bytes } = this.#group
     const file = this.#files.at(-1)!
     const [number, frames] = [this.#nextGroup, this.#frames]
-    const flags = closed | (this.#isDirty ? GROUP_UNSYNCED : 0)
+    const flags = this.#isDirty ? GROUP_UNSYNCED : 0
     const framesBytes = bytes.length - GROUP_HEADER_BYTES
     encodeGroupHeader(bytes, { bytes: framesBytes, number, frames, flags }, file.salt)
     await this.#append(file, bytes, isSynced)

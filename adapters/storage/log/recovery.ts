@@ -12,7 +12,6 @@ import {
   type FileKind,
   fileName,
   findGroup,
-  GROUP_CLOSED,
   GROUP_HEADER_BYTES,
   GROUP_UNSYNCED,
   type GroupHeader,
@@ -42,7 +41,7 @@ export async function recover(
   const { state, first, journals, last, torn, checkpointBytes } = await replay(medium, files)
   // Nothing is written before everything was checked: an opening that finds damage changes nothing.
   if (torn?.offset === 0) await medium.remove(torn.file)
-  if (last !== undefined && !last.isDurable) {
+  if (last !== undefined) {
     await space.write('frees', () => medium.resume(last.name, last.unsynced.offset, last.unsynced.bytes))
   }
   const journal = new Journal(medium, durability, journals, first + journals.length, last?.nextGroup ?? 1)
@@ -82,8 +81,6 @@ interface LastJournal {
   readonly name: string
   /** The last groups, as far as they may not be durable. Without a group, the header. */
   readonly unsynced: { readonly offset: number; readonly bytes: Buffer }
-  /** Whether everything is durable, and nothing follows. */
-  readonly isDurable: boolean
   readonly nextGroup: number
 }
 
@@ -162,13 +159,11 @@ function replayJournal(
   let end = HEADER_BYTES
   let unsyncedOffset = 0
   let nextGroup = firstGroup
-  let flags = 0
   for (;;) {
     const header = decodeGroupHeader(bytes, end, salt)
     if (header === undefined || !hasFrames(bytes, end, header, salt)) break
     if (header.number !== nextGroup) throw new Damage(name, end, 'groups are missing before it')
-    flags = header.flags
-    if ((flags & GROUP_UNSYNCED) === 0) unsyncedOffset = end
+    if ((header.flags & GROUP_UNSYNCED) === 0) unsyncedOffset = end
     end += GROUP_HEADER_BYTES
     for (let i = 0; i < header.frames; i++) {
       const offset = end
@@ -190,9 +185,8 @@ function replayJournal(
   } else if (isTorn && hasSyncedGroup(bytes, end + 1, salt)) {
     throw new Damage(name, end, 'a group is damaged, and others follow')
   }
-  const isDurable = !isTorn && (flags & GROUP_CLOSED) !== 0
   const unsynced = { offset: unsyncedOffset, bytes: bytes.subarray(unsyncedOffset, end) }
-  return { end, unsynced, isDurable, nextGroup }
+  return { end, unsynced, nextGroup }
 }
 
 /** Whether the group at `offset` is complete. */

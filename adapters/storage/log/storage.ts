@@ -55,8 +55,9 @@ export class LogStorage {
     options: LogStorageOptions,
     release: () => Promise<void>,
   ): Promise<LogStorage> {
-    const report = (error: unknown) => void storage.sessions.some((session) => session.report(error))
-    const storage = new LogStorage(await LogStore.open(medium, options, report), release)
+    let storage: LogStorage | undefined
+    const report = (error: unknown) => void storage?.sessions.some((session) => session.report(error))
+    storage = new LogStorage(await LogStore.open(medium, options, report), release)
     return storage
   }
 

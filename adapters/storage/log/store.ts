@@ -93,6 +93,7 @@ export class LogStore implements Housekeeping {
       const store = new LogStore(medium, space, recovered, options, onError)
       // A roll that a crash or a close has cut off would delay each opening until something is written.
       await store.afterGroup()
+      store.journal.assertWritable()
       return store
     } catch (error) {
       await medium.close().catch(() => {})

@@ -54,6 +54,33 @@ test('an opening rolls what an earlier one could not', async () => {
   await reopened.close()
 })
 
+test.each<[string, 'create' | 'undo', string]>([
+  ['reports', 'create', 'a session'],
+  ['rejects if it is not known whether there is', 'undo', 'EIO'],
+])('an opening that has to roll %s a journal that cannot be begun', async (_, failing, expected) => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(
+    hookedFiles(disk, (operation, name) => {
+      if (operation === 'open' && name.startsWith('checkpoint')) throw systemError('EIO')
+    }),
+    ROLL_BYTES,
+  )
+  await appendUntilRefused(await LogWriter.create(session, 'a'))
+  await session.close()
+  let isBegun = false
+  const files = hookedFiles(disk, (operation, name, mode) => {
+    if (isBegun && operation === 'syncDirectory') throw systemError('EIO')
+    if (operation !== 'open' || mode !== 'create' || !name.startsWith('journal')) return
+    if (failing === 'create') throw systemError('EIO')
+    isBegun = true
+  })
+  const opening = openSimulated(files, ROLL_BYTES)
+  if (expected === 'EIO') return expect(opening).rejects.toThrow(expected)
+  const reopened = await opening
+  expect(await reopened.head('a')).toBeDefined()
+  await reopened.close()
+})
+
 /** Otherwise the next opening may use a checkpoint that is not the one on which later groups rest. */
 test.each([
   ['once', 1, 'nothing'],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { checkRead, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { LogStorage } from '../../../adapters/storage/log/storage.ts'
@@ -157,6 +157,48 @@ describe('missing data', () => {
   })
 })
 
+test.each(Array.from({ length: 20 }, (_, seed) => seed))(
+  'an opening makes durable what a close could not (seed %i)',
+  async (seed) => {
+    const prng = new Prng(seed)
+    const disk = new SimulatedDisk(prng)
+    vi.spyOn(console, 'error').mockReturnValue()
+    const first = await openSimulated(disk, LARGE)
+    await (await LogWriter.create(first, 'a')).append()
+    disk.faults = (operation) => (operation === 'datasync' ? 'EIO' : undefined)
+    await first.close()
+    disk.faults = () => undefined
+    const second = await openSimulated(disk, LARGE)
+    const writer = new LogWriter(second, 'a', await second.head('a'))
+    for (let i = 0; i < 5; i++) await writer.append()
+    const crashed = await openSimulated(disk.crashedAfter(disk.length, 'everything', prng), LARGE)
+    expect(await crashed.head('a')).toMatchObject({ tail: writer.head.tail })
+    await Promise.all([second.close(), crashed.close()])
+  },
+)
+
+test('a call for which memory is short is refused without a trace', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, LARGE)
+  const writer = await LogWriter.create(session, 'a')
+  await writer.append()
+  const before = writer.head
+  const allocate = vi.spyOn(Buffer, 'allocUnsafeSlow').mockImplementationOnce(() => {
+    throw new RangeError('Array buffer allocation failed')
+  })
+  // Several frames, of which the first ones fit.
+  const refused = writer.append({ count: 20, bodyBytes: 30_000 })
+  await expect(refused).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
+  expect(allocate).toHaveBeenCalled()
+  allocate.mockRestore()
+  const next = new LogWriter(session, 'a', before)
+  await next.append()
+  await session.close()
+  const reopened = await openSimulated(disk, LARGE)
+  expect(await reopened.head('a')).toMatchObject({ tail: next.head.tail })
+  await reopened.close()
+})
+
 test('a list leaves out what is removed meanwhile', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   const session = await openSimulated(disk, 3_000)
@@ -181,7 +223,7 @@ test('foreign files are ignored', async () => {
   expect(disk.names).toEqual(expect.arrayContaining(['notes.txt', 'journal-1.tmp']))
 })
 
-test('openings continue the journal, and their clean ends tell that it is durable', async () => {
+test('openings continue the journal, and after a clean end write only its empty group again', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   for (let i = 0; i < 5; i++) {
     const session = await openSimulated(disk, LARGE)
@@ -192,8 +234,8 @@ test('openings continue the journal, and their clean ends tell that it is durabl
   const before = disk.length
   const session = await openSimulated(disk, LARGE)
   expect((await session.get('streams', 'a'))?.value).toBe(4)
-  // The directory is synced, and nothing else is done.
-  expect(disk.length).toBe(before + 1)
+  // The directory is synced; the group is cut off, written and synced.
+  expect(disk.length).toBe(before + 4)
   await session.close()
 })
 
