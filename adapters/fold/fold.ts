@@ -7,6 +7,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'
 import { assertInteger } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
 import type { ChangeSource, StreamChange } from '../../src/sync/changes.ts'
 import {
   type FoldedRecord,
@@ -71,8 +72,7 @@ export class Fold<State> {
   readonly #following = new AbortController()
   readonly #done: Promise<void>
   #ignoreSignal = () => {}
-  /** Calls that wait for a change of the position, or for the end. */
-  #waiting: (() => void)[] = []
+  readonly #changes = new ChangeNotifier()
   #state: FoldState<State>
   #isLoaded = false
   #closing: Promise<void> | undefined
@@ -220,24 +220,20 @@ export class Fold<State> {
     const isChanged = this.#isLoaded && !Object.is(this.#state.value, state.value)
     this.#state = state
     this.#isLoaded ||= isCaughtUp
-    this.#wake()
+    this.#changes.notify()
     if (isFirst || isChanged) this.#values.next(state.value)
     this.#snapshots.onChange(isCaughtUp)
   }
 
-  #wake(): void {
-    for (const wake of this.#waiting.splice(0)) wake()
-  }
-
   /** Resolves to the value once everything that is stored, and all records below a position, were reduced. */
   async #until(position: number, signal: AbortSignal | undefined): Promise<State> {
-    for (;;) {
-      signal?.throwIfAborted()
-      const isReached = this.#isLoaded && this.#state.position >= position
-      if (this.#end !== undefined && !(isReached && this.#end.isClosed)) throw this.#end.error
-      if (isReached) return this.value
-      await unlessAborted(signal, new Promise<void>((resolve) => this.#waiting.push(resolve)))
+    const isReached = () => {
+      const isNow = this.#isLoaded && this.#state.position >= position
+      if (this.#end !== undefined && !(isNow && this.#end.isClosed)) throw this.#end.error
+      return isNow
     }
+    await this.#changes.until(isReached, signal)
+    return this.value
   }
 
   /** Ends the fold. The first end counts. */
@@ -247,7 +243,7 @@ export class Fold<State> {
     this.#end = end
     this.#ignoreSignal()
     this.#following.abort(error)
-    this.#wake()
+    this.#changes.notify()
     if (isClosed) {
       this.#values.complete()
       return

@@ -4,7 +4,8 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { fenceRecord, type SequencedRecord } from '../../src/model/record.ts'
-import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
+import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { secureRandom } from '../../src/runtime/random.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
@@ -53,7 +54,7 @@ export class OutboxLog {
   readonly #stream: Stream
   readonly #random: () => number
   readonly #signal: AbortSignal
-  readonly #listeners = new Set<() => void>()
+  readonly #changes = new ChangeNotifier()
   readonly #outbox: LogListener
   #identity = ''
   #state = new OutboxState()
@@ -70,7 +71,7 @@ export class OutboxLog {
     this.#random = random ?? secureRandom
     this.#signal = signal
     void this.#follow()
-    onAbort(signal, () => this.#changed())
+    onAbort(signal, () => this.#changes.notify())
   }
 
   get state(): OutboxState {
@@ -96,8 +97,7 @@ export class OutboxLog {
 
   /** Calls back after each change. The returned function ends that. */
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#changes.subscribe(listener)
   }
 
   /** Settles as `until` does, but waits while the storage fails in a way that may pass. */
@@ -106,22 +106,18 @@ export class OutboxLog {
   }
 
   /** Resolves when a condition holds; rejects with the failure of the log, or with the reason of a signal. */
-  async until(
+  until(
     condition: () => boolean,
     signal?: AbortSignal,
-    failure = () => this.#failure ?? this.end,
+    failureOf = () => this.#failure ?? this.end,
   ): Promise<void> {
-    if (condition() && !signal?.aborted) return
-    let unsubscribe = () => {}
-    const reached = new Promise<void>((resolve, reject) => {
-      const check = () => {
-        if (condition()) resolve()
-        else if (failure() !== undefined) reject(failure())
-      }
-      unsubscribe = this.subscribe(check)
-      check()
-    })
-    await unlessAborted(signal, reached).finally(unsubscribe)
+    const isReached = () => {
+      if (condition()) return true
+      const failure = failureOf()
+      if (failure !== undefined) throw failure
+      return false
+    }
+    return this.#changes.until(isReached, signal)
   }
 
   /**
@@ -245,7 +241,7 @@ export class OutboxLog {
         this.#failure = asHeadwaterError(error)
       }
       if (this.#signal.aborted) return
-      this.#changed()
+      this.#changes.notify()
       if (this.end !== undefined) return
       await pauseUntil(this.clock, backOffMs(failures, this.#random()), this.#signal)
     }
@@ -290,11 +286,7 @@ export class OutboxLog {
     }
     this.#state.include(records, this.#outbox)
     if (hasMissed) this.#outbox.missed(first.seqNum)
-    this.#changed()
-  }
-
-  #changed(): void {
-    for (const listener of [...this.#listeners]) listener()
+    this.#changes.notify()
   }
 }
 

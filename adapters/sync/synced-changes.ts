@@ -5,6 +5,7 @@ import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { isCommandShaped, type SequencedRecord, textRecord } from '../../src/model/record.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
@@ -88,7 +89,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
   #version = 0
   /** The version when the pending records were looked at last. */
   #seen = 0
-  #wake = () => {}
+  readonly #changes = new ChangeNotifier()
   /** The change before; undefined after the copy was replaced. */
   #last: RecordChange | undefined
   #isReset = false
@@ -110,7 +111,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
     this.#signal = signal
     const onChange = () => {
       this.#version++
-      this.#wake()
+      this.#changes.notify()
     }
     // A copy that is missing may exist after a change of the mirror.
     const states = mirror.state$.subscribe(onChange)
@@ -136,15 +137,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
     this.#isEnded = true
     for (const cancel of this.#cancels) cancel()
     this.#cursor?.close()
-    this.#wake()
-  }
-
-  async #until(condition: () => boolean): Promise<void> {
-    while (!condition() && !this.#isEnded) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
+    this.#changes.notify()
   }
 
   /** Reads one copy after the other, and the outbox alone while there is nothing to read. */
@@ -169,7 +162,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
       if (identity === undefined) await this.#outbox.log.catchUp(this.#signal)
       const change = this.#changedPending()
       if (change !== undefined) yield change
-      await this.#until(() => this.#version !== version)
+      await this.#changes.until(() => this.#version !== version || this.#isEnded)
     }
   }
 
@@ -197,7 +190,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
       let hasArrived = false
       const arrive = () => {
         hasArrived = true
-        this.#wake()
+        this.#changes.notify()
       }
       for (let isFirst = true; !this.#isEnded; ) {
         // Which records are pending is known only with the first records of the copy.
@@ -208,7 +201,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
             arrival = Promise.resolve(cursor?.next())
             arrival.then(arrive, arrive)
           }
-          await this.#until(() => hasArrived || isStale())
+          await this.#changes.until(() => hasArrived || isStale() || this.#isEnded)
           if (!hasArrived) continue
           const event: ReadEvent | undefined = await arrival
           arrival = undefined
