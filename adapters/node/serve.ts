@@ -156,6 +156,11 @@ export async function serveHandler(
   }
   const http1 = createHttp1Server(onRequest, tls, { handshakeMs, headersMs })
   const http2 = createHttp2Server(HTTP2_OPTIONS, onRequest)
+  // By itself, Node would also continue a request that was reset at once, which throws and ends the process.
+  http2.on('checkContinue', (req, res) => {
+    if (!res.stream.destroyed && !res.stream.closed) res.writeContinue()
+    onRequest(req, res)
+  })
   http2.on('session', (session) => {
     connections.sessionOpened(session)
     limitFirstRequest(session, headersMs)

@@ -8,7 +8,6 @@ import { BASIN, Raw, request, server } from './raw.ts'
 import { http2Client, until } from './support.ts'
 
 const basin = { 'svc-basin': BASIN }
-const json = { ...basin, 'content-type': 'application/json' }
 const R = '/v1/streams/s/records'
 
 describe('clients that vanish', () => {
@@ -70,16 +69,6 @@ describe('clients that vanish', () => {
 })
 
 describe('HTTP/1.1', () => {
-  test('supports Expect: 100-continue', async () => {
-    const { port } = await server()
-    const raw = new Raw(port).send(
-      request('POST', R, { ...json, expect: '100-continue', 'content-length': '16' }),
-    )
-    expect((await raw.response()).status).toBe(100)
-    raw.send('{"records":[{}]}')
-    expect((await raw.response()).status).toBe(200)
-  })
-
   test('ignores Upgrade to h2c and websocket', async () => {
     const { port } = await server()
     for (const upgrade of ['h2c', 'websocket']) {

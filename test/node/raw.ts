@@ -53,8 +53,8 @@ export class Raw {
     onTestFinished(() => void this.socket.destroy())
   }
 
-  send(text: string): this {
-    this.socket.write(text, 'latin1')
+  send(data: string | Uint8Array): this {
+    this.socket.write(data, 'latin1')
     return this
   }
 

@@ -4,6 +4,7 @@ import { type ClientHttp2Session, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../../adapters/node/limits.ts'
+import { END_HEADERS, END_STREAM, frame, OPENING } from './http2-frames.ts'
 import { BASIN, server } from './raw.ts'
 import { http2Client, http2Fetch, until } from './support.ts'
 
@@ -31,16 +32,14 @@ test('a flood of cancelled requests ends its connection, and no other', async ()
   const other = await http2Client(url)
   const flooding = connect(node.port, '127.0.0.1')
   flooding.on('error', () => {}).resume()
-  flooding.write(
-    Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(FRAME.settings, 0, 0)]),
-  )
+  flooding.write(OPENING)
   let streamId = 1
   while (!flooding.destroyed) {
     const requests: Buffer[] = []
     for (const end = streamId + 2_000; streamId < end; streamId += 2) {
       // `GET /` over `http`, from the static table, and its cancellation.
-      requests.push(frame(FRAME.headers, END_STREAM | END_HEADERS, streamId, [0x82, 0x86, 0x84]))
-      requests.push(frame(FRAME.rstStream, 0, streamId, [0, 0, 0, constants.NGHTTP2_CANCEL]))
+      requests.push(frame('headers', END_STREAM | END_HEADERS, streamId, [0x82, 0x86, 0x84]))
+      requests.push(frame('rstStream', 0, streamId, [0, 0, 0, constants.NGHTTP2_CANCEL]))
     }
     await new Promise((resolve) => flooding.write(Buffer.concat(requests), resolve))
   }
@@ -56,17 +55,6 @@ test.each([
 ])('the limits of stream resets on Node %s: %s', (version, expected) => {
   expect(hasStreamResetLimits(version)).toBe(expected)
 })
-
-const FRAME = { headers: 1, rstStream: 3, settings: 4 }
-const END_STREAM = 1
-const END_HEADERS = 4
-
-/** An HTTP/2 frame (RFC 9113, 4.1). */
-function frame(type: number, flags: number, streamId: number, payload: readonly number[] = []): Buffer {
-  const bytes = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, 0, ...payload])
-  bytes.writeUInt32BE(streamId, 5)
-  return bytes
-}
 
 /** Opens a session that follows the stream, and leaves it once it is open. */
 async function leaveSession(client: ClientHttp2Session): Promise<void> {
