@@ -114,6 +114,21 @@ export const sharedCases: Cases = {
     await reclaimAll(second, { now: NOW, trimmedBefore: 0, blocksMax: 10 })
     for (const session of [first, second]) equal(await log.records(session), [1], 'sequence numbers')
   },
+  async 'blocks that two sessions free at once are subtracted once'(harness) {
+    const sessions = await twoSessions(harness)
+    for (let round = 0; round < 10; round++) {
+      const log = await LogWriter.create(sessions[round % 2]!, `log-${round}`)
+      for (let i = 0; i < 3; i++) await log.append({ expiresAt: NOW + i })
+      await log.append({ trimPoint: 2, trimmedAt: NOW })
+      const limits = { now: NOW + 10, trimmedBefore: NOW, blocksMax: 10 }
+      const reclaimed = reclaimAll(sessions[0], limits)
+      // Each round, the other session begins later.
+      for (let i = 0; i < round; i++) await sessions[1].head(log.logId)
+      await Promise.all([reclaimed, reclaimAll(sessions[1], limits)])
+      equal(await log.records(), [3], 'sequence numbers')
+      for (const session of sessions) await log.measured(session)
+    }
+  },
   async 'a session is not exclusive once another one was open'(harness) {
     const [first, second] = await twoSessions(harness)
     for (const session of [first, second]) equal(session.isExclusive?.() ?? false, false, 'with another')

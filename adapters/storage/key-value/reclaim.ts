@@ -115,7 +115,7 @@ async function extend(
       continue
     }
     draft.puts.push([key, withExpiry(value, expiresAt)])
-    draft.deletes.push(expiryKey(block))
+    removeFromIndex(draft, block)
     if (expiresAt !== null) draft.puts.push([expiryKey({ ...block, expiresAt }), encodeExpiry(block)])
   }
   return expired
@@ -151,13 +151,23 @@ async function dueStep(
 }
 
 /** Returns the metered bytes of the blocks. */
-function deleteBlocks({ deletes }: Draft, logId: string, blocks: readonly FreedBlock[]): number {
+function deleteBlocks(draft: Draft, logId: string, blocks: readonly FreedBlock[]): number {
   let freed = 0
   for (const { endSeqNum, expiresAt, meteredBytes, parts } of blocks) {
     freed += meteredBytes
-    deletes.push(blockKey(logId, endSeqNum))
-    for (let part = 0; part < parts; part++) deletes.push(partKey(logId, endSeqNum, part))
-    if (expiresAt !== null) deletes.push(expiryKey({ expiresAt, logId, endSeqNum }))
+    draft.deletes.push(blockKey(logId, endSeqNum))
+    for (let part = 0; part < parts; part++) draft.deletes.push(partKey(logId, endSeqNum, part))
+    if (expiresAt !== null) removeFromIndex(draft, { logId, endSeqNum, expiresAt, meteredBytes, parts })
   }
   return freed
+}
+
+/**
+ * Expects the entry in the index, because another session may have freed or extended the block since it was
+ * read: the block would be subtracted from its log twice. The entry of the log does not always show that.
+ */
+function removeFromIndex(draft: Draft, block: ExpiringBlock): void {
+  const key = expiryKey(block)
+  draft.expected.push([key, encodeExpiry(block)])
+  draft.deletes.push(key)
 }

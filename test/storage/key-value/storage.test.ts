@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
+import { decodeBlock } from '../../../adapters/storage/key-value/layout.ts'
 import type { OrderedKeyValueOptions } from '../../../adapters/storage/key-value/storage.ts'
 import type { OrderedKeyValueStore } from '../../../adapters/storage/key-value/store.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
@@ -31,6 +32,8 @@ function openWith(
 }
 
 const initial = (keys: [Uint8Array, Uint8Array][]) => keys.map(([key]) => String.fromCharCode(key[0]!)).sort()
+const keysOf = ({ entries }: OrderedMap, kind: string) =>
+  entries.filter(([key]) => String.fromCharCode(key[0]!) === kind)
 const puts = ({ batches }: OrderedMap) => batches.map((batch) => initial([...batch.puts] as never))
 
 describe('the writes', () => {
@@ -79,9 +82,6 @@ describe('the writes', () => {
 })
 
 describe('small appends', () => {
-  const keysOf = ({ entries }: OrderedMap, kind: string) =>
-    entries.filter(([key]) => String.fromCharCode(key[0]!) === kind)
-
   it('are merged in the background', async () => {
     const map = new OrderedMap()
     const session = await openOn(map)
@@ -247,6 +247,95 @@ describe('a shared store', () => {
       block!.meteredBytes,
       writers[1]!.written.reduce((sum, { block }) => sum + block.meteredBytes, 0),
     ])
+  })
+})
+
+describe('two engines that free blocks at once', () => {
+  /** An engine that waits before its calls, each time for one of the numbers of turns. */
+  const openSlow = (map: OrderedMap, delays: readonly number[]) => {
+    let calls = 0
+    const wait = async () => {
+      for (let turns = delays[calls++ % delays.length]!; turns > 0; turns--) {
+        await new Promise<void>((resolve) => setImmediate(resolve))
+      }
+    }
+    return openOn(map, {
+      shared: true,
+      open: async () => {
+        const store = map.connect()
+        return {
+          ...store,
+          get: (key) => wait().then(() => store.get(key)),
+          scan: (range) => wait().then(() => store.scan(range)),
+          transact: (batch) => wait().then(() => store.transact(batch)),
+        }
+      },
+    })
+  }
+
+  const delays = fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 7 })
+  const time = fc.nat({ max: 20 }).map((ms) => NOW + ms)
+  const round = fc.record({
+    expiries: fc.array(fc.option(time), { maxLength: 5 }),
+    extension: fc.option(time),
+    trim: fc.constantFrom(null, 0.5, 1),
+    times: fc.tuple(time, time),
+  })
+
+  it('subtract each block once, and leave nothing of it', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(round, { minLength: 1, maxLength: 5 }),
+        fc.tuple(delays, delays),
+        async (rounds, delays) => {
+          const map = new OrderedMap()
+          const writer = await LogWriter.create(await openOn(map, { shared: true }), 'a')
+          const engines = await Promise.all(delays.map((each) => openSlow(map, each)))
+          for (const { expiries, extension, trim, times } of rounds) {
+            for (const expiresAt of expiries) await writer.append({ expiresAt })
+            const below = writer.head.tail.seqNum
+            if (extension !== null) await writer.extend([{ below, after: 0, until: extension + 10 }])
+            if (trim !== null) await writer.append({ trimPoint: Math.floor(trim * below) })
+            const reclaims = engines.map((engine, index) =>
+              engine.reclaim({ now: times[index]!, trimmedBefore: NOW, blocksMax: 100 }),
+            )
+            await Promise.all(reclaims)
+            await writer.measured()
+            const expiring = keysOf(map, 'b').filter(([, value]) => decodeBlock(value).expiresAt !== null)
+            expect(keysOf(map, 'x')).toHaveLength(expiring.length)
+          }
+        },
+      ),
+    )
+  })
+
+  it('subtract a block once that the one extends while the other frees it after a trim', async () => {
+    const map = new OrderedMap()
+    const one = await openOn(map, { shared: true })
+    const writer = await LogWriter.create(one, 'a')
+    await writer.append({ expiresAt: NOW + 5 })
+    await writer.extend([{ below: 1, after: 0, until: NOW + 50 }])
+    await writer.append({ trimPoint: 1 })
+    let isExtended = false
+    const other = await openOn(map, {
+      shared: true,
+      open: async () => {
+        const store = map.connect()
+        return {
+          ...store,
+          async transact(batch) {
+            if (!isExtended) await one.reclaim({ now: NOW + 5, trimmedBefore: 0, blocksMax: 10 })
+            isExtended = true
+            return store.transact(batch)
+          },
+        }
+      },
+    })
+    for (const now of [NOW, NOW + 50]) {
+      await other.reclaim({ now, trimmedBefore: NOW, blocksMax: 10 })
+      expect(await writer.records()).toEqual([1])
+      await writer.measured()
+    }
   })
 })
 
