@@ -101,6 +101,26 @@ it('requests that arrive a second time, after others, change nothing that counts
   expect(await bodies(await opened(rolling(s3)))).toEqual(all)
 })
 
+it.each(['PUT segment-', 'PUT chain/'])(
+  'an opening that cannot roll, because of %s, serves what is there',
+  async (step) => {
+    const s3 = new FakeS3()
+    const before = await opened(rolling(s3, 1_000_000))
+    await notes(before).append('1'.repeat(5_000))
+    await before.close()
+    let pieces = 0
+    s3.faultOf = (method, key) => {
+      const isFence = method === 'PUT' && key.startsWith('chain/') && pieces++ === 0
+      return !isFence && `${method} ${key}`.startsWith(step) ? 'refuse' : undefined
+    }
+    const hw = await opened(rolling(s3))
+    expect(await bodies(hw)).toEqual(['1'.repeat(5_000)])
+    s3.faultOf = () => undefined
+    await notes(hw).append('second')
+    expect(await bodies(hw)).toEqual(['1'.repeat(5_000), 'second'])
+  },
+)
+
 describe('an opening removes what crashes have left:', () => {
   /** Rolls until a request, which is lost with all later ones. */
   async function crashedAt(step: string): Promise<FakeS3> {
