@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { BasinConfigInput } from '../../../src/model/config.ts'
 import { type BasinInfo, LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
@@ -8,14 +7,13 @@ import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
 import { CopyButton, Link, Scroll } from '../ui/elements.tsx'
-import { Dialog, DialogActions, TextField, useSubmit } from '../ui/form.tsx'
+import { CreateButton } from '../ui/form.tsx'
 import { NameList } from '../ui/list.tsx'
 import { basinNumbers, type Numbers, numberColumns } from './numbers.tsx'
 
 /** The basins of the server. */
 export function BasinList() {
-  const { connection, navigate, announce } = useConsole()
-  const [isCreating, setCreating] = useState(false)
+  const { connection, navigate } = useConsole()
   const open = (basin: string) => navigate({ view: 'basin', basin, tab: 'streams' })
   return (
     <>
@@ -48,48 +46,22 @@ export function BasinList() {
           },
         ]}
         loadValue={(name, _, signal) => basinNumbers(connection, name, signal)}
-        empty={<GettingStarted onCreate={() => setCreating(true)} />}
+        empty={<GettingStarted />}
         actions={
-          <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => setCreating(true)}>
-            Create basin
-          </button>
+          <CreateButton
+            noun="basin"
+            hint="8 to 48 lower-case letters, digits and hyphens. The name cannot be changed."
+            check={(name) => basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)}
+            create={(name, values) =>
+              connection.hw.createBasin(name, basinConfigOf(values) as BasinConfigInput)
+            }
+            onCreated={open}
+          >
+            <BasinConfigFields config={{ createStreamOnAppend: true }} />
+          </CreateButton>
         }
       />
-      {isCreating && (
-        <CreateBasin
-          onClose={() => setCreating(false)}
-          onCreated={(basin) => {
-            announce(`Created ${basin}`)
-            open(basin)
-          }}
-        />
-      )}
     </>
-  )
-}
-
-function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: (basin: string) => void }) {
-  const { onClose, onCreated } = props
-  const { hw } = useConsole().connection
-  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
-    const { name = '' } = values
-    await hw.createBasin(name, basinConfigOf(values) as BasinConfigInput)
-    onCreated(name)
-  })
-  return (
-    <Dialog title="Create basin" onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <TextField
-          label="Name"
-          name="name"
-          hint="8 to 48 lower-case letters, digits and hyphens. The name cannot be changed."
-          check={(name) => basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)}
-          isRequired
-        />
-        <BasinConfigFields config={{ createStreamOnAppend: true }} />
-        <DialogActions action="Create" isDisabled={isBusy} error={error} onClose={onClose} />
-      </form>
-    </Dialog>
   )
 }
 
@@ -108,7 +80,7 @@ const IN_PROCESS = `const stream = hw.basin('${EXAMPLE_BASIN}').stream('greeting
 await stream.append('hello')`
 
 /** The first steps, shown for an empty server. */
-function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
+function GettingStarted() {
   const { connection, hasAddress } = useConsole()
   const { isAuthorized, target } = connection
   const inTerminal = STEPS.map(([title, call]) => [title, curlCommand(call, target, isAuthorized)] as const)
@@ -118,11 +90,8 @@ function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
     <section class="start">
       <h2>Nothing is stored yet</h2>
       <p>
-        Basins hold streams of records.{' '}
-        <button type="button" class="link" onClick={onCreate}>
-          Create a basin here
-        </button>
-        {hasAddress ? ', or begin in a terminal:' : ', or begin in code:'}
+        Basins hold streams of records. Create a basin above, or begin in {hasAddress ? 'a terminal' : 'code'}
+        :
       </p>
       <ol>
         {steps.map(([title, command]) => (

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { StreamInfo } from '../../../src/model/info.ts'
 import { streamNameProblem } from '../../../src/model/names.ts'
@@ -13,7 +12,7 @@ import {
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
 import { Link, Tabs } from '../ui/elements.tsx'
-import { Dialog, DialogActions, TextField, useSubmit } from '../ui/form.tsx'
+import { CreateButton } from '../ui/form.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Followers } from '../usage/followers.tsx'
 import { Usage } from '../usage/usage.tsx'
@@ -78,84 +77,50 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
 
 /** The streams of a basin. */
 function StreamList({ basin }: { readonly basin: string }) {
-  const { connection, navigate, announce } = useConsole()
-  const [isCreating, setCreating] = useState(false)
+  const { connection, navigate } = useConsole()
   const open = (stream: string) => navigate({ view: 'stream', basin, stream, tab: 'records' })
   return (
-    <>
-      <NameList<StreamInfo, Numbers>
-        noun="stream"
-        version={0}
-        load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
-        nameOf={({ name }) => name}
-        onOpen={open}
-        columns={[
-          {
-            title: 'Name',
-            sortBy: ({ name }) => name,
-            cell: ({ name, cipher, deletedAt }) => (
-              <>
-                <Link to={{ view: 'stream', basin, stream: name, tab: 'records' }}>{name}</Link>
-                {cipher !== null && <span class="hint">{cipher}</span>}
-                {deletedAt !== null && <span class="tag">deleting</span>}
-              </>
-            ),
-          },
-          ...numberColumns<StreamInfo>([
-            ...(['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention'] as const),
-          ]),
-        ]}
-        loadValue={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
-        empty={
-          <p class="empty">
-            This basin has no streams. Create one, or append to one: a basin can create streams on first use.
-          </p>
-        }
-        actions={
-          <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => setCreating(true)}>
-            Create stream
-          </button>
-        }
-      />
-      {isCreating && (
-        <CreateStream
-          basin={basin}
-          onClose={() => setCreating(false)}
-          onCreated={(stream) => {
-            announce(`Created ${stream}`)
-            open(stream)
-          }}
-        />
-      )}
-    </>
-  )
-}
-
-function CreateStream(props: {
-  readonly basin: string
-  readonly onClose: () => void
-  readonly onCreated: (stream: string) => void
-}) {
-  const { basin, onClose, onCreated } = props
-  const { hw } = useConsole().connection
-  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
-    const { name = '' } = values
-    await hw.basin(basin).createStream(name, streamConfigOf(values) as StreamConfigInput)
-    onCreated(name)
-  })
-  return (
-    <Dialog title="Create stream" onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <TextField
-          label="Name"
-          name="name"
+    <NameList<StreamInfo, Numbers>
+      noun="stream"
+      version={0}
+      load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
+      nameOf={({ name }) => name}
+      onOpen={open}
+      columns={[
+        {
+          title: 'Name',
+          sortBy: ({ name }) => name,
+          cell: ({ name, cipher, deletedAt }) => (
+            <>
+              <Link to={{ view: 'stream', basin, stream: name, tab: 'records' }}>{name}</Link>
+              {cipher !== null && <span class="hint">{cipher}</span>}
+              {deletedAt !== null && <span class="tag">deleting</span>}
+            </>
+          ),
+        },
+        ...numberColumns<StreamInfo>([
+          ...(['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention'] as const),
+        ]),
+      ]}
+      loadValue={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+      empty={
+        <p class="empty">
+          This basin has no streams. Create one, or append to one: a basin can create streams on first use.
+        </p>
+      }
+      actions={
+        <CreateButton
+          noun="stream"
           hint="1 to 512 bytes, such as orders/2026"
           check={streamNameProblem}
-          isRequired
-        />
-        <StreamConfigFields inherited="Basin default" />
-        <DialogActions action="Create" isDisabled={isBusy} error={error} onClose={onClose} />
-      </form>
-    </Dialog>
+          create={(name, values) =>
+            connection.hw.basin(basin).createStream(name, streamConfigOf(values) as StreamConfigInput)
+          }
+          onCreated={open}
+        >
+          <StreamConfigFields inherited="Basin default" />
+        </CreateButton>
+      }
+    />
   )
 }

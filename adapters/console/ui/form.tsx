@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useConsole } from '../context.ts'
 import { DURATION_UNITS } from '../format.ts'
 import { Problem } from './elements.tsx'
 
@@ -259,6 +260,45 @@ export function Dialog(props: {
       </div>
       {children}
     </dialog>
+  )
+}
+
+/** A button that opens a form, which creates something with a name. */
+export function CreateButton(props: {
+  readonly noun: string
+  /** The rule of names. */
+  readonly hint: string
+  readonly check: (name: string) => string | undefined
+  readonly create: (name: string, values: FormValues) => Promise<unknown>
+  readonly onCreated: (name: string) => void
+  /** The fields after the name. */
+  readonly children: ComponentChildren
+}) {
+  const { noun, hint, check, create, onCreated, children } = props
+  const { announce } = useConsole()
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
+    const { name = '' } = values
+    await create(name, values)
+    announce(`Created ${name}`)
+    onCreated(name)
+  })
+  return (
+    <>
+      <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => setOpen(true)}>
+        Create {noun}
+      </button>
+      {isOpen && (
+        <Dialog title={`Create ${noun}`} onClose={close}>
+          <form onSubmit={onSubmit}>
+            <TextField label="Name" name="name" hint={hint} check={check} isRequired />
+            {children}
+            <DialogActions action="Create" isDisabled={isBusy} error={error} onClose={close} />
+          </form>
+        </Dialog>
+      )}
+    </>
   )
 }
 

@@ -72,28 +72,30 @@ export function NameList<Item, Value = undefined>(props: {
   }
   return (
     <section class="list" aria-busy={isLoading}>
-      <form
-        class="toolbar"
-        onSubmit={(event) => {
-          event.preventDefault()
-          openTyped()
-        }}
-      >
-        <input
-          type="search"
-          aria-label={`Search ${noun}s by prefix`}
-          placeholder="Find by prefix"
-          aria-keyshortcuts="/"
-          spellcheck={false}
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
+      <div class="toolbar">
+        <form
+          class="inline"
+          onSubmit={(event) => {
+            event.preventDefault()
+            openTyped()
+          }}
+        >
+          <input
+            type="search"
+            aria-label={`Search ${noun}s by prefix`}
+            placeholder="Find by prefix"
+            aria-keyshortcuts="/"
+            spellcheck={false}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </form>
         <button type="button" class="quiet" onClick={reload}>
           Reload
         </button>
         <span class="spacer" />
         {actions}
-      </form>
+      </div>
       <Problem error={error} />
       {data === undefined && isLoading && <Loading />}
       {data !== undefined && !isEmpty && (
