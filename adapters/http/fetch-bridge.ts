@@ -183,8 +183,11 @@ function streamOf(body: ReplyStream, request: Request): ReadableStream<Uint8Arra
         if (done) {
           end()
           controller.close()
-        } else if (value instanceof Uint8Array) controller.enqueue(value)
-        else for (const part of value) controller.enqueue(part)
+          return
+        }
+        // Copies: the reader may write to a chunk or transfer it, and parts share memory with others.
+        const parts = value instanceof Uint8Array ? [value] : value
+        for (const part of parts) controller.enqueue(new Uint8Array(part))
       },
       async cancel() {
         end()

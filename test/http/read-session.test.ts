@@ -86,20 +86,6 @@ describe('binary read session', () => {
     expect(short).toMatchObject({ kind: 'message', compression: undefined })
   })
 
-  test('followers of a stream share one encoded frame', async () => {
-    const { read, clock, stream } = await start()
-    const readers = await Promise.all(
-      [read(''), read('')].map(async (response) => (await response).body!.getReader()),
-    )
-    for (const reader of readers) await reader.read()
-    const pending = readers.map((reader) => reader.read())
-    await clock.settle()
-    await stream.append('d')
-    const [first, second] = await Promise.all(pending)
-    expect(first!.value).toBe(second!.value)
-    for (const reader of readers) await reader.cancel()
-  })
-
   test('ends with a terminal frame when the stream is deleted', async () => {
     const { read, clock, hw } = await start()
     const reader = new BodyReader(await read(''))
