@@ -51,6 +51,8 @@ class Reclaiming {
   readonly #database: Database
   readonly #tables: Tables
   readonly #limits: ReclaimLimits
+  /** The ids of logs that were trimmed while they were freed. They stay due for a later run. */
+  readonly #trimmedMeanwhile: unknown[] = []
   #left: number
 
   constructor(database: Database, tables: Tables, limits: ReclaimLimits) {
@@ -103,8 +105,8 @@ class Reclaiming {
   #dueLogs(limit: number): Promise<readonly PostgresRow[]> {
     return this.#database.query(
       `SELECT id, ${HEAD_COLUMNS}, is_deleted FROM ${this.#tables.logs}
-       WHERE due_at <= $1 ORDER BY due_at LIMIT $2`,
-      [Math.max(this.#limits.trimmedBefore, 0), limit],
+       WHERE due_at <= $1 AND id <> ALL($3) ORDER BY due_at LIMIT $2`,
+      [Math.max(this.#limits.trimmedBefore, 0), limit, this.#trimmedMeanwhile],
     )
   }
 
@@ -122,11 +124,12 @@ class Reclaiming {
     const where = 'b.log = $2 AND b.end_seq_num <= $3'
     if (await this.#free({ where, values: [log.id, point], order: 'b.end_seq_num' })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
-    // Unless an append has trimmed the log again.
-    await this.#database.query(
-      `UPDATE ${this.#tables.logs} SET due_at = $3 WHERE id = $1 AND append_id = $2 AND NOT is_deleted`,
-      [log.id, log.append_id, next],
+    const updated = await this.#database.query(
+      `UPDATE ${this.#tables.logs} SET due_at = $3
+       WHERE id = $1 AND trimmed_to IS NOT DISTINCT FROM $2 AND NOT is_deleted RETURNING 1`,
+      [log.id, trims.at(-1)?.point ?? null, next],
     )
+    if (updated.length === 0) this.#trimmedMeanwhile.push(log.id)
   }
 
   /** Frees at most as many of the selected blocks as are left. Returns whether there may be more. */

@@ -2,6 +2,8 @@
 
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { NOW } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
 import { open, type Stream, systemClock } from '../../../src/index.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
@@ -203,6 +205,34 @@ describe('commits', () => {
       session.commit([check(1), put('a')]),
     ])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  })
+})
+
+describe('reclaim', () => {
+  test.each([
+    ['appends to', false, null],
+    ['trims', true, NOW],
+  ])('ends while another engine %s the log before each statement', async (_, isTrimming, dueAt) => {
+    const schema = newSchema()
+    const writer = await LogWriter.create(await openSession({ client: pglite, schema }), 'a')
+    for (let i = 0; i < 5; i++) await writer.append()
+    await writer.append({ trimPoint: 5, trimmedAt: NOW })
+    let statements = 0
+    const client = intercepting((text, run) => {
+      if (!text.includes('due_at')) return undefined
+      // Stops a reclaim that does not end.
+      if (statements++ > 20) return Promise.reject(sqlError('57014'))
+      const trim = isTrimming && { trimPoint: 5 + statements, trimmedAt: NOW + statements }
+      return writer.append({ ...trim }).then(run)
+    })
+    const session = await openSession({ client, schema })
+    expect(await session.reclaim({ now: 0, trimmedBefore: NOW, blocksMax: 100 })).toEqual({
+      more: false,
+      logIds: ['a'],
+    })
+    expect((await writer.records())[0]).toBe(5)
+    const { rows } = await pglite.query(`SELECT due_at FROM ${schema}.logs`)
+    expect(rows).toEqual([{ due_at: dueAt }])
   })
 })
 
