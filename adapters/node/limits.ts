@@ -9,6 +9,8 @@ const MIB = 1024 * KIB
 export const HANDSHAKE_MS = 10_000
 /** How long the headers of an HTTP/1.1 request may take. */
 export const HEADERS_MS = 20_000
+/** How often the client of an HTTP/2 connection has to answer. */
+export const HTTP2_PROBE_MS = 30_000
 /** How long an upload may continue after its response is complete. */
 export const LINGER_MS = 5_000
 /** How long `close` waits for requests in flight. */
@@ -87,6 +89,23 @@ export function limitFirstRequest(session: ServerHttp2Session, headersMs: number
   const timer = setTimeout(() => session.destroy(), headersMs)
   const stop = () => clearTimeout(timer)
   session.once('stream', stop).once('close', stop)
+}
+
+/**
+ * Ends an HTTP/2 connection from which nothing more arrives. Node stops reading a connection after some
+ * malformed frames, without an event, and would keep it forever when its client has left.
+ */
+export function limitSilence(session: ServerHttp2Session): void {
+  const { socket } = session
+  let received = 0
+  const timer = setInterval(() => {
+    if (session.destroyed || socket.bytesRead === received) return session.destroy()
+    received = socket.bytesRead
+    // The client has to acknowledge these empty settings. Node sends no PING to a client that has sent GOAWAY
+    // and still reads its sessions.
+    session.settings({})
+  }, HTTP2_PROBE_MS)
+  session.once('close', () => clearInterval(timer))
 }
 
 /** Sets the window of the connection, which is possible only for an existing session. */

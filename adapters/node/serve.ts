@@ -28,6 +28,7 @@ import {
   HTTP2_OPTIONS,
   IDLE_CHECK_MS,
   limitFirstRequest,
+  limitSilence,
   SHUTDOWN_GRACE_MS,
   widenConnectionWindow,
 } from './limits.ts'
@@ -164,6 +165,7 @@ export async function serveHandler(
   http2.on('session', (session) => {
     connections.sessionOpened(session)
     limitFirstRequest(session, headersMs)
+    limitSilence(session)
     widenConnectionWindow(session)
   })
 

@@ -1,11 +1,14 @@
-import { createServer } from 'node:http2'
+import { once } from 'node:events'
+import { createServer, type Http2ServerRequest } from 'node:http2'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { toNodeHandler } from '../../adapters/node/index.ts'
+import { HTTP2_PROBE_MS } from '../../adapters/node/limits.ts'
 import { listening } from '../support/listening.ts'
-import { BASIN, server } from './raw.ts'
-import { http2Client, until } from './support.ts'
+import { frame, OPENING, requestFrame } from './http2-frames.ts'
+import { BASIN, Raw, server } from './raw.ts'
+import { http2Client, startServer, trackedHandler, until } from './support.ts'
 
 // Without the check, Node writes empty frames in a loop until the process has no memory left.
 test('replies that become ready when their HTTP/2 connection is lost are dropped', async () => {
@@ -34,4 +37,42 @@ test('replies that become ready when their HTTP/2 connection is lost are dropped
   await stream.append('second')
   await until(() => hw.stats().openReads === 0)
   await until(() => client.destroyed)
+})
+
+test('HTTP/2 connections that Node no longer reads are closed, and those whose client only waits are not', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { handler } = trackedHandler()
+  const bytesRead: (() => number)[] = []
+  const { server } = await startServer((exchange) => {
+    const { socket } = (exchange.source as Http2ServerRequest).stream.session!
+    bytesRead.push(() => socket.bytesRead)
+    return handler(exchange)
+  })
+
+  const waiting = [await http2Client(server.url), await http2Client(server.url)]
+  for (const client of waiting) await once(client.request({ ':path': '/live' }), 'response')
+  // Leaves after its open requests, and Node sends it no PING.
+  waiting[0]!.goaway(0)
+  for (const kind of ['/pending', '/live']) {
+    const malformed = frame('windowUpdate', 0, 0, [1, 2, 3])
+    const raw = new Raw(server.port).send(
+      Buffer.concat([
+        OPENING,
+        requestFrame(1, 'GET', kind),
+        frame('goAway', 0, 0, Array(8).fill(0)),
+        malformed,
+      ]),
+    )
+    await until(() => raw.received !== '')
+    raw.socket.destroy()
+  }
+
+  for (let count = 0; count < 4; count++) {
+    const before = waiting.map((_, index) => bytesRead[index]!())
+    await vi.advanceTimersByTimeAsync(HTTP2_PROBE_MS)
+    await until(() => before.every((bytes, index) => bytesRead[index]!() > bytes))
+  }
+  await until(() => server.counts().connections === waiting.length)
+  expect(server.counts()).toEqual({ connections: 2, http2Sessions: 2, requests: 2 })
 })
