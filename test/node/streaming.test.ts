@@ -218,6 +218,22 @@ describe('bodies', () => {
     expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR)
   })
 
+  it.each([
+    ['a response', '/'],
+    ['a session', '/live'],
+  ])('discards an upload while its client does not read %s', async (_, path) => {
+    const { handler } = trackedHandler()
+    const { server } = await startServer((exchange) => (path === '/live' ? handler(exchange) : ok()))
+    const session = await http2Client(server.url, { settings: { initialWindowSize: 0 } })
+    // Acknowledged by the server.
+    await once(session, 'localSettings')
+    const stream = session.request({ ':method': 'POST', ':path': path })
+    await once(stream, 'response')
+    // More than the window of a stream.
+    await new Promise((resolve) => stream.write(Buffer.alloc(4 * MIB), resolve))
+    expect(server.counts().requests).toBe(1)
+  })
+
   it('sends neither a body nor its length for HEAD and 204', async () => {
     const { server } = await startServer(({ method }) => ({ status: method === 'HEAD' ? 200 : 204 }))
     const head = await fetch(server.url, { method: 'HEAD' })
