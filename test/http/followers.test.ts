@@ -1,8 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'
+import type { AccessTokenInput } from '../../src/index.ts'
 import { BASIN, RECORDS, startService, startWithStream } from './support.ts'
 
 interface Follower {
+  readonly basin: string
+  readonly stream: string
   readonly next_seq_num: number
   readonly behind: number
 }
@@ -63,24 +66,55 @@ test('lists the followers of other handlers of the engine, by Durable Streams to
   await expect.poll(async () => (await list()).followers).toEqual([])
 })
 
-test('names the stream of a token with a prefix in full, to callers that may see the metrics', async () => {
-  const { hw, call } = await startService({ auth: 'token' })
-  await hw.createBasin(BASIN)
-  await hw.basin(BASIN).createStream('tenant-7/s')
-  const scope = { basins: { exact: BASIN }, streams: { prefix: 'tenant-7/' } } as const
-  const token = await hw.issueAccessToken({
-    id: 'tenant',
-    autoPrefixStreams: true,
-    scope: { ...scope, ops: ['read'] },
+describe('the scope of the token', () => {
+  const OTHER_BASIN = 'other-basin'
+  const ALL = { prefix: '' }
+  const [S, T, U] = [`${BASIN} tenant-7/s`, `${BASIN} tenant-8/s`, `${OTHER_BASIN} tenant-7/s`]
+
+  /** Follows a stream of each of two tenants, and one of another basin. */
+  async function follow() {
+    const { hw, call } = await startService({ auth: 'token' })
+    const root = await hw.createRootToken()
+    const send = (path: string, token: string | undefined, basin?: string) => {
+      const headers = { accept: 'text/event-stream', ...(token && { authorization: `Bearer ${token}` }) }
+      return call('GET', path, { headers, ...(basin !== undefined && { basin }) })
+    }
+    const streams = [S, T, U].map((name) => name.split(' ') as [string, string])
+    for (const [basin, stream] of streams) {
+      await hw.ensureBasin(basin)
+      await hw.basin(basin).createStream(stream)
+      const path = RECORDS.replace('/s/', `/${encodeURIComponent(stream)}/`)
+      const session = await send(path, root, basin)
+      onTestFinished(() => session.body!.cancel())
+    }
+    const list = async (path: string, scope: Partial<AccessTokenInput>) => {
+      const token = await hw.issueAccessToken({ id: 'observer', ...scope } as AccessTokenInput)
+      return send(path, token)
+    }
+    return { list, send }
+  }
+
+  const ops = ['account-metrics'] as const
+  const prefixed = { autoPrefixStreams: true, scope: { basins: ALL, streams: { prefix: 'tenant-7/' }, ops } }
+
+  it.each<[scope: string, Partial<AccessTokenInput>, path: string, listed: string[]]>([
+    ['everything', { scope: { basins: ALL, streams: ALL, ops } }, '/followers', [S, T, U]],
+    ['one basin', { scope: { basins: { exact: BASIN }, streams: ALL, ops } }, '/followers', [S, T]],
+    ['one stream', { scope: { basins: ALL, streams: { exact: 'tenant-8/s' }, ops } }, '/followers', [T]],
+    ['no basins', { scope: { streams: ALL, ops } }, '/followers', []],
+    ['no streams', { scope: { basins: ALL, ops } }, '/followers', []],
+    ['an automatic prefix', prefixed, '/followers', [`${BASIN} s`, `${OTHER_BASIN} s`]],
+    ['an automatic prefix', prefixed, `/followers?basin=${BASIN}&stream=s`, [`${BASIN} s`]],
+  ])('limits what is listed: %s', async (_scope, token, path, expected) => {
+    const { list } = await follow()
+    const { followers } = (await (await list(path, token)).json()) as Followers
+    expect(followers.map(({ basin, stream }) => `${basin} ${stream}`).sort()).toEqual(expected.sort())
   })
-  const send = (path: string, bearer: string | undefined, accept = 'application/json') =>
-    call('GET', path, { headers: { accept, ...(bearer && { authorization: `Bearer ${bearer}` }) } })
-  const session = await send(RECORDS, token, 'text/event-stream')
-  expect(session.status).toBe(200)
-  const observer = await hw.issueAccessToken({ id: 'observer', scope: { ops: ['account-metrics'] } })
-  const { followers }: Followers = await (await send('/followers', observer)).json()
-  expect(followers).toMatchObject([{ basin: BASIN, stream: 'tenant-7/s' }])
-  expect((await send('/followers', token)).status).toBe(403)
-  expect((await send('/followers', undefined)).status).toBe(401)
-  await session.body!.cancel()
+
+  it('does not replace the permission to see metrics', async () => {
+    const { list, send } = await follow()
+    const reader = { scope: { basins: ALL, streams: ALL, ops: ['read', 'list-streams'] } } as const
+    expect((await list('/followers', reader)).status).toBe(403)
+    expect((await send('/followers', undefined)).status).toBe(401)
+  })
 })

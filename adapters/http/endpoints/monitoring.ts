@@ -73,14 +73,15 @@ function longName(request: ApiRequest): string {
 const FOLLOWERS_MAX = 1000
 
 /**
- * Lists the read sessions of all handlers of the engine, those that are the farthest behind first
- * (docs/protocol.md "Followers"). `basin` and `stream` select those of one basin or stream.
+ * Lists the read sessions of all handlers of the engine whose streams the caller may see, those that are the
+ * farthest behind first (docs/protocol.md "Followers"). `basin` and `stream` select those of one basin or
+ * stream.
  */
-export const followers: Endpoint = async (request) => {
+export const followers: Endpoint = async (request, hw) => {
   const query = new URLSearchParams(request.query)
   const [basin, stream] = [query.get('basin'), query.get('stream')]
-  const listed = [...openSessions(request.owner)]
-    .map(followerOf)
+  const visible = await hw.visible([...openSessions(request.owner)].map(followerOf))
+  const listed = visible
     .filter((one) => (basin === null || one.basin === basin) && (stream === null || one.stream === stream))
     .sort((a, b) => b.behind - a.behind)
   return jsonReply(

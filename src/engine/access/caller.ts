@@ -111,6 +111,13 @@ export class Permit {
     return shownName(this.#grant, stream)
   }
 
+  /** Returns the name by which the caller knows a stream; undefined if it may not see the stream. */
+  visibleName({ basin, stream }: StreamRef): string | undefined {
+    if (!this.covers('basins', basin) || !this.covers('streams', stream)) return undefined
+    // A stream named as the prefix has no name for the caller.
+    return this.shownName(stream) || undefined
+  }
+
   /** Whether the caller may see the resource with this name. */
   covers(kind: ResourceKind, name: string): boolean {
     return covers(this.#grant.scope[kind], name)
@@ -217,6 +224,15 @@ export class Caller {
   /** The same caller on another connection, perhaps with another default retention. */
   onConnection(connection: UsageConnection, defaultRetention: RetentionPolicy | undefined): Caller {
     return new Caller(this.#context, connection, defaultRetention, this.#holder)
+  }
+
+  /** Resolves to the items whose streams the caller may see, with its names of them. */
+  async visible<Item extends StreamRef>(items: readonly Item[]): Promise<Item[]> {
+    const permit = await this.#permit()
+    return items.flatMap((item) => {
+      const stream = permit.visibleName(item)
+      return stream === undefined ? [] : [{ ...item, stream }]
+    })
   }
 
   /** Throws `permission_denied` unless the caller is the owner. */

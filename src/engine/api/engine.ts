@@ -115,6 +115,11 @@ export class Engine extends Headwater {
     return new Engine(this.#services, await this.#caller.asHolder(await token, operations, resource))
   }
 
+  /** @internal Resolves to the items whose streams the caller may see, with its names of them. */
+  async visible<Item extends StreamRef>(items: readonly Item[]): Promise<Item[]> {
+    return this.#caller.visible(items)
+  }
+
   /** @internal The memory of a response that is not sent yet. `end` must drop it. */
   openShare(end: () => void): ReadShare {
     return this.#services.readBudget.open(end)
