@@ -1,10 +1,15 @@
 // @module-tag slow
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { objectStorage } from '../../../adapters/storage/s3/index.ts'
+import { openBucket } from '../../../adapters/storage/s3/open-bucket.ts'
+import { S3Bucket } from '../../../adapters/storage/s3/s3-bucket.ts'
 import { open } from '../../../src/index.ts'
-import { Gateway, HAS_VERSITYGW, withoutVersitygw } from './versitygw.ts'
+import { Prng } from '../../../src/runtime/random.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
+import { FaultProxy } from './fault-proxy.ts'
+import { CREDENTIALS, Gateway, HAS_VERSITYGW, withoutVersitygw } from './versitygw.ts'
 
 /** `.ci/run` installs the gateway. */
 describe.runIf(HAS_VERSITYGW)(`a bucket of a gateway${withoutVersitygw}`, () => {
@@ -39,5 +44,39 @@ describe.runIf(HAS_VERSITYGW)(`a bucket of a gateway${withoutVersitygw}`, () => 
     await gateway.run()
     expect((await waiting).start.seqNum).toBe(1)
     await hw.close()
+  })
+
+  test('large files are stored in parts, also through a bad network', async () => {
+    const proxy = await FaultProxy.start(gateway.endpoint, new Prng(1))
+    onTestFinished(() => proxy.stop())
+    proxy.delayMsMax = 200
+    const bucket = await gateway.newBucket()
+    const location = {
+      bucket,
+      prefix: '',
+      endpoint: proxy.endpoint,
+      region: 'us-east-1',
+      credentials: async () => CREDENTIALS,
+      fetch: globalThis.fetch,
+    }
+    const options = { takeOver: true, rollBytes: 10_000_000 }
+    const storage: Storage = {
+      manifest: gateway.storage(bucket).manifest,
+      open: (context) => openBucket(location, options, context),
+    }
+    const first = await open({ storage })
+    proxy.rate = 0.15
+    const texts = Array.from({ length: 24 }, (_, i) => `${i}`.padEnd(900_000, 'x'))
+    for (const text of texts) await first.basin('my-app').stream('notes').append(text)
+    await first.close()
+    proxy.rate = 0
+    const objects = new S3Bucket(location)
+    const second = await open({ storage })
+    const read = await second.basin('my-app').stream('notes').read().toArray()
+    expect(read.map(({ body }) => body)).toEqual(texts)
+    const segments = await objects.list('segment-')
+    expect(Math.max(...segments.map(({ bytes }) => bytes))).toBeGreaterThan(8 * 1_048_576)
+    expect(await objects.uploads()).toEqual([])
+    await second.close()
   })
 })
