@@ -18,7 +18,12 @@ const exitCode = await runCli(process.argv.slice(2), {
     sqlite,
     postgres: (connectionString) => postgres({ connectionString }),
     s3: (bucket, prefix) =>
-      objectStorage({ bucket, prefix, endpoint: env.AWS_ENDPOINT_URL, region: env.AWS_REGION }),
+      objectStorage({
+        bucket,
+        prefix,
+        endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
+        region: env.AWS_REGION ?? env.AWS_DEFAULT_REGION,
+      }),
   },
   env,
   fetch: (request) => fetch(request),

@@ -25,7 +25,7 @@ describe.runIf(HAS_VERSITYGW)(`the command line with a bucket${withoutVersitygw}
       {
         AWS_ACCESS_KEY_ID: accessKeyId,
         AWS_SECRET_ACCESS_KEY: secretAccessKey,
-        AWS_ENDPOINT_URL: gateway.endpoint,
+        AWS_ENDPOINT_URL_S3: gateway.endpoint,
       },
       headwater.directory,
     )
