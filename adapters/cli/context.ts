@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Clock, Storage } from '../../src/index.ts'
+import type { ObjectStorageOptions } from '../storage/s3/index.ts'
 import { Interrupted } from './errors.ts'
 
 /** The process environment of a command. Tests replace it. */
@@ -36,8 +37,11 @@ export interface StorageFactory {
   filesystem(directory: string): Storage
   sqlite(path: string): Storage
   postgres(connectionString: string): Storage
-  s3(bucket: string, prefix: string): Storage
+  s3(bucket: string, prefix: string, options: BucketOptions): Storage
 }
+
+/** What the query of an `s3:` URL may contain. */
+export type BucketOptions = Pick<ObjectStorageOptions, 'flushMs' | 'takeOver' | 'cacheDirectory'>
 
 interface SignalSource {
   on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown

@@ -17,8 +17,9 @@ const exitCode = await runCli(process.argv.slice(2), {
     filesystem,
     sqlite,
     postgres: (connectionString) => postgres({ connectionString }),
-    s3: (bucket, prefix) =>
+    s3: (bucket, prefix, options) =>
       objectStorage({
+        ...options,
         bucket,
         prefix,
         endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,

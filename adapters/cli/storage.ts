@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type CipherSuite, type Engine, open, type Storage } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
-import type { CliContext } from './context.ts'
+import type { BucketOptions, CliContext } from './context.ts'
 import { CliError, printable, quoteArg, quotePath } from './errors.ts'
 
 type Storages = CliContext['storages']
@@ -67,9 +67,15 @@ export function parseStorageLocation(text: string): StorageLocation {
     return { kind: 'database', text: description, open: ({ postgres }) => postgres(text) }
   }
   if (scheme === 's3') {
-    const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/i.exec(text) ?? []
+    const [location = '', query] = text.split('?')
+    const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/i.exec(location) ?? []
     if (bucket === '') throw new CliError(2, 'invalid URL in `--storage`; expected s3://BUCKET/PREFIX')
-    return { kind: 'bucket', text: `bucket ${printable(text)}`, open: ({ s3 }) => s3(bucket, prefix) }
+    const options = bucketOptions(new URLSearchParams(query))
+    return {
+      kind: 'bucket',
+      text: `bucket ${printable(text)}`,
+      open: ({ s3 }) => s3(bucket, prefix, options),
+    }
   }
   if (scheme === undefined && /^\.{1,2}$|[/\\]/.test(text)) return directoryAt(text)
   // Only the scheme is quoted: the rest of a URL may contain a password.
@@ -79,6 +85,21 @@ export function parseStorageLocation(text: string): StorageLocation {
     `unknown storage ${quoteArg(unknown)}; expected \`memory\`, a directory such as \`./data\`, ` +
       'or a URL such as `file:./data`, `sqlite:streams.db`, `postgres://localhost/app` or `s3://bucket/app`',
   )
+}
+
+/** The options in the query of an `s3:` URL. */
+function bucketOptions(query: URLSearchParams): BucketOptions {
+  const options: { -readonly [name in keyof BucketOptions]: BucketOptions[name] } = {}
+  for (const [name, value] of query) {
+    if (name === 'flushMs' && /^\d{1,6}$/.test(value)) options.flushMs = Number(value)
+    else if (name === 'takeOver' && value === 'true') options.takeOver = true
+    else if (name === 'cacheDirectory' && value !== '') options.cacheDirectory = value
+    else {
+      const expected = '`flushMs=MILLISECONDS`, `takeOver=true` or `cacheDirectory=DIRECTORY`'
+      throw new CliError(2, `invalid ${quoteArg(name)} in the URL of the bucket; expected ${expected}`)
+    }
+  }
+  return options
 }
 
 /** The path of a `file:` or `sqlite:` URL. As in SQLite, the scheme may be followed by a relative path. */

@@ -91,7 +91,13 @@ describe.runIf(HAS_VERSITYGW)(`the command line with a bucket${withoutVersitygw}
     expect(await textsAt(url)).toEqual(['first', 'second'])
   })
 
-  it('names the process that has the bucket open', async () => {
+  it.each(['flushMs=soon', 'takeOver', 'flush=1'])('refuses the query %s', async (query) => {
+    const { code, err } = await ended(start('ls', '--storage', `s3://data/app?${query}`))
+    expect(code).toBe(2)
+    expect(err).toContain(`invalid \`${query.split('=')[0]}\` in the URL of the bucket`)
+  })
+
+  it('names the process that has the bucket open, and takes the bucket over if asked', async () => {
     const bucket = await gateway.newBucket()
     const hw = await open({ storage: gateway.storage(bucket) })
     onTestFinished(() => hw.close())
@@ -100,5 +106,7 @@ describe.runIf(HAS_VERSITYGW)(`the command line with a bucket${withoutVersitygw}
     )
     expect(code).toBe(1)
     expect(err).toContain(`process ${process.pid} on`)
+    const { url } = await serve(`s3://${bucket}?takeOver=true&flushMs=20`)
+    expect((await fetch(new URL('/health', url))).status).toBe(200)
   })
 })
