@@ -61,23 +61,24 @@ function Node(props: {
   const { text, items } = node
   const [isOpen, setOpen] = useState(depth < OPEN_DEPTH && (items?.length ?? 0) <= OPEN_ITEMS_MAX)
   const key = path.at(-1)
-  const name = key !== undefined && (
-    <button type="button" class="key" onClick={() => onChoose(path, node)}>
-      {key}
-    </button>
-  )
   if (items === undefined || items.length === 0) {
     return (
       <div class="node">
-        {name} <span class={text[0] === '"' ? 'string' : 'value'}>{text}</span>
+        {key !== undefined && (
+          <button type="button" class="key" onClick={() => onChoose(path, node)}>
+            {key}
+          </button>
+        )}{' '}
+        <span class={text[0] === '"' ? 'string' : 'value'}>{text}</span>
       </div>
     )
   }
   const isArray = text[0] === '['
   return (
     <details class="node" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        {name}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button. */}
+      <summary onClick={() => key !== undefined && onChoose(path, node)}>
+        <span class="key">{key}</span>
         <span class="hint"> {isArray ? `[${items.length}]` : `{${items.length}}`}</span>
       </summary>
       {isOpen &&
