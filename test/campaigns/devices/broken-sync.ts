@@ -18,7 +18,7 @@ type Defect = () => Sabotage
 export const BROKEN_SYNC: readonly (readonly [defect: string, seed: number, sabotage: Defect])[] = [
   [
     'an outbox that sends without a condition',
-    6,
+    25,
     () => ({
       remote: (remote) => overridden(remote, { append: (records) => remote.append(records) }),
     }),
