@@ -92,12 +92,13 @@ export class StreamService {
         ...creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
         ...lastingMembers({ metadata, expiry }),
       }
-      if (content === undefined) await creator.add(commit, document, basin)
-      else {
-        await sourceChanged
-        await builder.create(commit, document, basin, content)
+      if (content === undefined) {
+        await creator.add(commit, document, basin)
+        return { result: 'created', info: streamInfo(document) }
       }
-      return { result: 'created', info: streamInfo(document) }
+      await sourceChanged
+      const built = await builder.create(commit, document, basin, content)
+      return { result: 'created', info: streamInfo(built) }
     })
   }
 

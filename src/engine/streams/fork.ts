@@ -69,25 +69,29 @@ export class StreamBuilder {
     this.#context = context
   }
 
-  /** Creates the stream. Rejects with `invalid` if the fork begins beyond the tail. */
+  /**
+   * Creates the stream. Resolves to its document: that of a fork depends on the source. Rejects with `invalid`
+   * if the fork begins beyond the tail.
+   */
   async create(
     commit: Commit,
     document: StreamDocument,
     basin: Versioned<BasinDocument>,
     content: InitialContent,
-  ): Promise<void> {
+  ): Promise<StreamDocument> {
     const { session, creator } = this.#context
     const { logId, epoch } = document
     const deadline = creationDeadline(document)
     let mayBePublished = false
     try {
-      const sourceId = await this.#write(document, content, deadline.begin)
+      const written = await this.#write(document, content, deadline.begin)
       mayBePublished = true
       // Conflicts if the deadline has removed the log.
       const changes: CatalogChange[] = [deadline.end, { kind: 'set-epoch', logId, epoch }]
       const source = content.fork?.target.ref
-      if (source === undefined) await creator.add(commit, document, basin, changes)
-      else await this.#publishFork(document, basin, source, sourceId, changes)
+      if (source === undefined) await creator.add(commit, written, basin, changes)
+      else await this.#publishFork(written, basin, source, changes)
+      return written
     } catch (error) {
       // A log that may be published is left to its deadline, which removes it unless it is.
       if (!mayBePublished || isWithoutEffects(error)) {
@@ -97,20 +101,21 @@ export class StreamBuilder {
     }
   }
 
-  /** Writes the log of a document. Resolves to the id of the log that was copied, if any. */
+  /** Writes the log of a new stream. Resolves to the document of the stream. */
   async #write(
-    document: StreamDocument,
+    created: StreamDocument,
     { fork, records, key }: InitialContent,
     deadline: CatalogChange,
-  ): Promise<string | undefined> {
+  ): Promise<StreamDocument> {
     const { table } = this.#context
     const source = fork && (await table.lease(fork.target, 'read'))
+    const document = source ? forkDocument(created, source.log.document) : created
     try {
       const head = fork
         ? await this.#copy(document, fork, key, deadline)
         : await this.#begin(document, deadline)
       if (records !== undefined) await append(table.detached(document, head), records, key)
-      return source?.log.document.logId
+      return document
     } finally {
       source?.release()
     }
@@ -180,23 +185,26 @@ export class StreamBuilder {
     document: StreamDocument,
     basin: Versioned<BasinDocument>,
     source: StreamRef,
-    sourceId: string | undefined,
     changes: readonly CatalogChange[],
   ): Promise<void> {
     const { catalog, creator, find } = this.#context
-    const { stream } = source
     // Forks of one stream in turn, because each changes its document.
-    await catalog.change(`fork\0${streamKey(source.basin, stream)}`, async (commit, isRepeated) => {
+    await catalog.change(`fork\0${streamKey(source.basin, source.stream)}`, async (commit, isRepeated) => {
       const ref = { basin: document.basin, stream: document.name }
       if (isRepeated && (await find(ref)) !== undefined) throw streamExists(ref)
       const current = isRepeated ? await catalog.activeBasin(ref.basin) : basin
       const forked = await find(source)
-      if (forked === undefined || forked.value.logId !== sourceId) throw streamNotFound(source)
-      const fork = { ...document, forkOf: { stream, logId: sourceId } }
+      if (forked === undefined || forked.value.logId !== document.forkOf?.logId) throw streamNotFound(source)
       const counted = putStream({ ...forked.value, forks: (forked.value.forks ?? 0) + 1 }, forked.version)
-      await creator.add(commit, fork, current, [...changes, counted])
+      await creator.add(commit, document, current, [...changes, counted])
     })
   }
+}
+
+/** Makes the document of a new stream that of a fork, which is never plain if its source is encrypted. */
+function forkDocument(created: StreamDocument, source: StreamDocument): StreamDocument {
+  const { name, logId } = source
+  return { ...created, cipher: created.cipher ?? source.cipher, forkOf: { stream: name, logId } }
 }
 
 function append(log: StreamLog, batch: AppendBatch, key: EncryptionKey | undefined): Promise<AppendAck> {

@@ -141,6 +141,22 @@ describe('a fork', () => {
     expect(await outcome(readAll(basin.stream('fork')))).toBe(missing('aes-256-gcm'))
   })
 
+  it('keeps the cipher of its source if its basin encrypts no streams now', async () => {
+    const { basin, ...engine } = await openEncrypted(aesOfNode)
+    await engine.with().append('a')
+    await basin.reconfigure({ streamCipher: null })
+    expect(await outcome(basin.createStream('fork', {}, { fork: FORK }))).toBe(missing('aes-256-gcm'))
+    const encryptionKey = key(1)
+    const options = { fork: FORK, records: ['b'], encryptionKey }
+    const { info } = await basin.createStream('fork', {}, options)
+    expect(info.cipher).toBe('aes-256-gcm')
+    expect((await basin.listStreams({ prefix: 'fork' })).items).toEqual([info])
+    expect(await readAll(basin.stream('fork', { encryptionKey }))).toEqual(['a', 'b'])
+    expect(await outcome(readAll(basin.stream('fork')))).toBe(missing('aes-256-gcm'))
+    await basin.createStream('inner', {}, { fork: { stream: 'fork', seqNum: 0 } })
+    expect(await outcome(basin.stream('inner').append('a'))).toBe(missing('aes-256-gcm'))
+  })
+
   it('may have another cipher than its source', async () => {
     const { basin, ...engine } = await openEncrypted(aesOfNode, { ciphers: [aesOfNode, aegis] })
     await engine.with().append(['a', 'b'])
