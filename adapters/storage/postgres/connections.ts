@@ -67,10 +67,12 @@ export function connectionsOf(client: PostgresClient): ConnectionSource {
   const close = async () => {}
   if (isPool(client)) {
     const { max, connectionString = '' } = client.options
+    const hasSession = !isPooler(connectionString)
+    // The connection that listens must not be the only one.
+    const canListen = hasSession && max !== 1
     return {
-      acquire: () => acquire(client, !isPooler(connectionString)),
-      // The connection that listens must not be the only one.
-      ...(max !== 1 && { listen: (channel, listener) => listen(client, channel, listener) }),
+      acquire: () => acquire(client, hasSession),
+      ...(canListen && { listen: (channel, listener) => listen(client, channel, listener) }),
       close,
     }
   }

@@ -34,7 +34,8 @@ export interface PostgresOptions {
   /**
    * Whether to listen for changes by other processes (`LISTEN`). Otherwise followers poll every second. True
    * by default, unless `connectionString` leads to a pooler in transaction mode and there is no
-   * `listenConnectionString`.
+   * `listenConnectionString`. A `client` can listen if it is a `PGlite`, or a `Pool` of several connections
+   * whose connection string does not lead to such a pooler; false for others.
    */
   readonly listen?: boolean | undefined
   /**
@@ -83,7 +84,9 @@ export function postgres(options: PostgresOptions): Storage {
   }
   if (!(retryMs >= 0)) throw invalid('`retryMs` must be a number of milliseconds, at least 0', 'retryMs')
   const { listenConnectionString = connectionString ?? '' } = options
-  const { listen = !isPooler(listenConnectionString) } = options
+  const ofClient = client && connectionsOf(client)
+  const canListen = ofClient === undefined || ofClient.listen !== undefined
+  const listen = canListen && (options.listen ?? !isPooler(listenConnectionString))
   const tables = tablesOf(schema)
   return {
     manifest: {
@@ -94,9 +97,8 @@ export function postgres(options: PostgresOptions): Storage {
     },
     async open(context) {
       const { clock, onLogChanged } = context
-      const connections = client
-        ? connectionsOf(client)
-        : await openPools(connectionString!, listenConnectionString, connectionsMax)
+      const connections =
+        ofClient ?? (await openPools(connectionString!, listenConnectionString, connectionsMax))
       const database = new Database(connections, clock, retryMs, () => context.onHistoryChanged?.())
       const serverClock = clock.isVirtual === true ? undefined : new ServerClock(database, clock)
       try {

@@ -1,6 +1,7 @@
 // @module-tag slow
 
 import { PGlite } from '@electric-sql/pglite'
+import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NOW } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
@@ -68,6 +69,23 @@ describe('options', () => {
     expect(() => postgres(options as PostgresOptions)).toThrow(
       expect.objectContaining({ code: 'invalid', message }),
     )
+  })
+})
+
+describe('notifications', () => {
+  const DATABASE = 'postgres://localhost/app'
+  const POOLER = `${DATABASE}?pgbouncer=true`
+
+  test.each<[string, PostgresOptions, string]>([
+    ['a database', { connectionString: DATABASE }, 'hint'],
+    ['a pooler', { connectionString: POOLER }, 'none'],
+    ['a pooler beside its database', { connectionString: POOLER, listenConnectionString: DATABASE }, 'hint'],
+    ['a pool', { client: new Pool({ connectionString: DATABASE }) }, 'hint'],
+    ['a pool with a single connection', { client: new Pool({ max: 1 }) }, 'none'],
+    ['a pool that leads to a pooler', { client: new Pool({ connectionString: POOLER }) }, 'none'],
+    ['a client that only has `query`', { client: { query: async () => ({ rows: [] }) } }, 'none'],
+  ])('%s has the notifications that it can deliver', (_, options, notifications) => {
+    expect(postgres(options).manifest.notifications).toBe(notifications)
   })
 })
 
