@@ -102,8 +102,9 @@ export class PostgresSession implements StorageSession {
   }
 
   close(): Promise<void> {
+    // Otherwise calls in flight would be repeated for up to `retryMs` during an outage.
+    this.#database.stopRetrying()
     return this.#calls.close(async () => {
-      this.#database.stopRetrying()
       for (const lease of this.#leases) await lease.end()
       await this.#changes?.close()
       await this.#database.close()

@@ -254,6 +254,27 @@ describe('reclaim', () => {
   })
 })
 
+test('a session that is closed repeats the calls in flight at once, for the last time', async () => {
+  let calls = 0
+  const client = intercepting((text) => {
+    if (!text.includes('known_id') && !isAppend(text)) return undefined
+    calls++
+    return Promise.reject(new Error('Connection terminated unexpectedly'))
+  })
+  // The time for another attempt never comes.
+  const clock = { now: () => 0, schedule: () => () => {}, isVirtual: true }
+  const session = await postgres({ client, schema: newSchema() }).open({ ...CONTEXT, clock })
+  const writer = await LogWriter.create(session, 'a')
+  const outcomes = [session.head('a'), writer.append()].map((call) => call.catch((error: unknown) => error))
+  await vi.waitFor(() => expect(calls).toBe(2))
+  await session.close()
+  expect(await Promise.all(outcomes)).toMatchObject([
+    { kind: 'io', nothingWritten: false },
+    { kind: 'io', nothingWritten: false },
+  ])
+  expect(calls).toBe(4)
+})
+
 describe('other engines', () => {
   test('a follower sees their appends', async () => {
     const options = { client: pglite, schema: newSchema() }
