@@ -70,8 +70,8 @@ export class StreamBuilder {
   }
 
   /**
-   * Creates the stream. Resolves to its document: that of a fork depends on the source. Rejects with `invalid`
-   * if the fork begins beyond the tail.
+   * Creates the stream. Resolves to its document: that of a fork depends on the source. Rejects with
+   * `invalid` if the fork begins beyond the tail.
    */
   async create(
     commit: Commit,
