@@ -1,5 +1,6 @@
 import type { EngineStream, ReadBatch, ReadCursor, ReadEvent, StreamTail } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Reply, streamReply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
@@ -27,8 +28,8 @@ export async function eventStream(
   const { content } = state
   await assertAvailable(position)
   const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
-  if (cursor !== undefined) endAfter(cursor, sseMs)
-  const encoding = new EventEncoding(position, cursors, new HeldBytes(request.settings))
+  const cancelEnd = cursor && endAfter(cursor, sseMs)
+  const encoding = new EventEncoding(position, cursors, new HeldBytes(request.settings), cancelEnd)
   const reply = streamReply(
     'text/event-stream',
     new SessionBody(cursor, encoding, request, 'durable-streams'),
@@ -43,10 +44,10 @@ export async function eventStream(
  */
 const DURATION_JITTER = 0.1
 
-function endAfter(cursor: ReadCursor, sseMs: number): void {
-  const timer = setTimeout(() => cursor.close(), sseMs * (1 - DURATION_JITTER * Math.random()))
-  // In Node, the timer of a response that has ended must not keep the process alive.
-  Object(timer).unref?.()
+/** Closes the cursor after about `sseMs`. The returned function cancels. */
+function endAfter(cursor: ReadCursor, sseMs: number): () => void {
+  const delayMs = sseMs * (1 - DURATION_JITTER * Math.random())
+  return systemClock.schedule(delayMs, () => cursor.close(), { background: true })
 }
 
 const COMMENT = utf8(':\n\n')
@@ -63,10 +64,18 @@ class EventEncoding implements SessionEncoding {
   #known = -1
   /** The memory of the last event. */
   readonly #held: HeldBytes
+  /** Cancels the timer that ends the response. */
+  readonly #cancelEnd: (() => void) | undefined
   #isClosed = false
 
-  constructor({ state, stream, seqNum, isExact }: ReadPosition, cursors: () => string, held: HeldBytes) {
+  constructor(
+    { state, stream, seqNum, isExact }: ReadPosition,
+    cursors: () => string,
+    held: HeldBytes,
+    cancelEnd: (() => void) | undefined,
+  ) {
     this.#held = held
+    this.#cancelEnd = cancelEnd
     this.#content = state.content
     this.#stream = stream
     this.#cursors = cursors
@@ -91,6 +100,7 @@ class EventEncoding implements SessionEncoding {
 
   close(): void {
     this.#isClosed = true
+    this.#cancelEnd?.()
     this.#held.release()
   }
 

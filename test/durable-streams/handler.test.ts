@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'
 import { fenceRecord } from '../../src/index.ts'
 import { BASIN, startService, statusesOf } from './support.ts'
@@ -246,6 +246,24 @@ describe('events', () => {
       const text = await (await call('GET', `s?offset=${offset}&live=sse`)).text()
       expect(text.endsWith(`event: control\ndata:${JSON.stringify(end)}\n\n`)).toBe(true)
     }
+  })
+
+  it.each([
+    ['end after `sseMs`', 60_000, 0],
+    ['leave no timer if the client leaves before', 120_000, 1],
+    ['may last forever', Number.POSITIVE_INFINITY, 1],
+  ])('%s', async (_, sseMs, open) => {
+    const { hw, with: withOptions } = await startService()
+    const call = withOptions({ sseMs })
+    await call('PUT', 's', { headers: TEXT, body: 'a' })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const reader = (await call('GET', 's?offset=-1&live=sse')).body!.getReader()
+    await reader.read()
+    vi.advanceTimersByTime(60_000)
+    expect(hw.stats().openSessions).toBe(open)
+    await reader.cancel()
+    expect([hw.stats().openSessions, vi.getTimerCount()]).toEqual([0, 0])
   })
 })
 
