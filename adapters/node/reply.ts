@@ -40,7 +40,10 @@ export async function writeReply(
   if (openShare !== undefined && length >= COUNTED_BYTES_MIN) {
     const share = openShare(() => abortResponse(res))
     share?.resize(length)
-    res.once('close', () => share?.close())
+    const close = () => share?.close()
+    res.once('close', close)
+    // A pipelined response that waits for its turn emits no `close` when its connection is lost.
+    res.req.once('aborted', close)
   }
   res.writeHead(status, isBodiless ? headers : { ...headers, 'content-length': length })
   res.end(body)

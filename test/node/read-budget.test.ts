@@ -77,3 +77,14 @@ it.each<[string, Request]>([
   expect(server.counts().requests).toBeLessThan(UNREAD)
   expect(errors).toEqual([])
 })
+
+it('holds no memory for pipelined responses whose connection is lost', async () => {
+  const { hw, server } = await startServer()
+  const raw = new Raw(server.port)
+  raw.send(request('GET', PATH, { 'svc-basin': 'basin' }).repeat(10)).socket.pause()
+  // The batches are read, and most responses wait for the first ones.
+  await until(() => hw.stats().openReads === 0 && hw.stats().readBufferBytes > 4 * MIB)
+  raw.socket.destroy()
+  await until(() => server.counts().requests === 0)
+  await until(() => hw.stats().readBufferBytes === 0)
+})
