@@ -68,7 +68,11 @@ export class NodeExchange implements RequestExchange {
   }
 
   chunks(): AsyncGenerator<Uint8Array, undefined> {
-    if (wasRead(this.source)) throw bodyAlreadyRead()
+    if (wasRead(this.source)) {
+      // Node itself reads the body of an HTTP/2 request that was reset.
+      this.signal.throwIfAborted()
+      throw bodyAlreadyRead()
+    }
     return this.#read()
   }
 
@@ -97,7 +101,8 @@ function clientSignal(req: NodeRequest, res: NodeResponse): AbortSignal {
   const stream = http2StreamOf(res)
   const outlet = stream ?? (res as ServerResponse)
   const leave = () => {
-    if (outlet.writableFinished) return
+    // Node ends the response to a stream that was reset without an error.
+    if (outlet.writableFinished && !stream?.aborted) return
     controller.abort(new DOMException('The client closed the connection', 'AbortError'))
   }
   outlet.once('close', leave)

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { constants, type Http2ServerRequest } from 'node:http2'
 import { describe, expect, it } from 'vitest'
-import { Raw, request } from './raw.ts'
+import { frame, OPENING, requestFrame } from './http2-frames.ts'
+import { BASIN, Raw, request, server } from './raw.ts'
 import { type Handle, http2Client, ok, startServer, textOf, trackedHandler, until } from './support.ts'
 
 /** A request that a client sends, and how it leaves. */
@@ -160,4 +161,26 @@ it('a response that is received completely does not abort the signal of its requ
   session.destroy()
   await until(() => server.counts().connections === 0)
   expect(signals.map((signal) => signal.aborted)).toEqual([false, false])
+})
+
+it.each([
+  ['NO_ERROR', constants.NGHTTP2_NO_ERROR],
+  ['CANCEL', constants.NGHTTP2_CANCEL],
+])('an append that is reset at once with %s is not reported', async (_, code) => {
+  const { node, errors, url } = await server()
+  const headers = { 'svc-basin': BASIN, 'content-type': 'application/json' }
+  for (let count = 0; count < 20; count++) {
+    const raw = new Raw(node.port).send(
+      Buffer.concat([
+        OPENING,
+        requestFrame(1, 'POST', '/v1/streams/s/records', headers),
+        frame('rstStream', 0, 1, [0, 0, 0, code]),
+      ]),
+    )
+    await until(() => raw.received !== '')
+    raw.socket.destroy()
+  }
+  await until(() => node.counts().connections === 0)
+  expect((await fetch(`${url}/health`)).status).toBe(200)
+  expect(errors).toEqual([])
 })
