@@ -72,6 +72,8 @@ async function writeStream(
     // Otherwise the body reports the reason to its client.
     if (outletOf(res).writableNeedDrain) abortResponse(res)
   }
+  // The `write` of a framework may ignore its callback.
+  const reportsWrites = http2StreamOf(res) !== undefined || hasNodesWrite(res)
   /** Returns whether there is more. Nothing refers to a chunk while the next one is waited for. */
   const write = ({ done, value }: IteratorResult<ReplyChunk>): MaybePromise<boolean> => {
     if (hasLeft || isClosed(res)) return false
@@ -79,11 +81,11 @@ async function writeStream(
       res.end()
       return false
     }
-    if (!(value instanceof Uint8Array)) return writeParts(res, value)
-    if (writeChunk(res, value)) return true
+    if (!(value instanceof Uint8Array) && reportsWrites) return writeParts(res, value)
+    if (writeChunk(res, value instanceof Uint8Array ? value : Buffer.concat(value))) return true
     return new Promise((resolve) => outletOf(res).once('drain', () => resolve(true)))
   }
-  body.reuseMemory?.()
+  if (reportsWrites) body.reuseMemory?.()
   try {
     if (hasLeft || isClosed(res)) return
     writeHead()
@@ -103,9 +105,14 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
   const isSmall = chunk.length > 0 && chunk.length <= COPIED_BYTES_MAX
   // Node's `write` writes four times to the socket, a third of the work for an event. Frameworks replace it,
   // and a pipelined response has no socket before its turn.
-  const isPlain = res.chunkedEncoding && res.write === ServerResponse.prototype.write
+  const isPlain = res.chunkedEncoding && hasNodesWrite(res)
   if (!isSmall || !isPlain || res.socket === null) return res.write(chunk)
   return res.socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF]))
+}
+
+/** Whether no framework has replaced `write` of an HTTP/1.1 response, to compress it or count its bytes. */
+function hasNodesWrite(res: ServerResponse): boolean {
+  return res.write === ServerResponse.prototype.write
 }
 
 /** Resolves once the socket has taken the parts, and their memory can be used again. */

@@ -101,9 +101,15 @@ describe('bodies', () => {
     else expect(unchunked(body)).toEqual({ sizes, body: expected })
   })
 
-  it('streams chunks through a `write` that a framework has replaced', async () => {
+  it.each([
+    ['chunks', (chunk: Uint8Array) => chunk],
+    ['chunks in parts', (chunk: Uint8Array) => [chunk.subarray(0, 1), chunk.subarray(1)]],
+  ])('streams %s through a `write` that a framework has replaced', async (_, partsOf) => {
     const written: number[] = []
-    const handler = nodeHandler(async () => ok(chunksOf(SIZES)), {
+    async function* replaced() {
+      for await (const chunk of chunksOf(SIZES)) yield partsOf(chunk)
+    }
+    const handler = nodeHandler(async () => ok(replaced()), {
       serves: () => true,
       openShare: () => ({ resize() {}, close() {} }),
       lingerMs: 0,
