@@ -48,7 +48,6 @@ const WIRE_CODES: { readonly [Code in ErrorCode]?: ErrorCode } = {
   storage_upgraded: 'unavailable',
   stream_deleted: 'unavailable',
   undecodable_record: 'bad_json',
-  unsupported: 'unavailable',
 }
 
 function bareShape({ code, fencingToken, seqNum, tail }: HeadwaterError): string | undefined {
@@ -126,7 +125,7 @@ function errorOf(body: JsonObject): ReceivedError {
   const sentCode = cleaned(stringOf(body.code, 'code'))
   const code = Object.hasOwn(ERROR_KINDS, sentCode) ? (sentCode as ErrorCode) : undefined
   const text = cleaned(stringOf(body.message ?? '', 'message'))
-  const { message, field = code && FIELDS[code] } = withApiFields(text)
+  const { message, field = (code && FIELDS[code]) ?? MESSAGE_FIELDS.get(text) } = withApiFields(text)
   return { code, sentCode, message, ...(field !== undefined && { field }), ...DETAILS.of(body) }
 }
 
@@ -142,6 +141,12 @@ const FIELDS: Partial<Record<ErrorCode, string>> = {
   too_many_producers: 'producer',
   stream_seq_not_increasing: 'streamSeq',
 }
+
+/** The fields of messages of the protocol that do not name them. */
+const MESSAGE_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['record timestamp was required but was missing', 'timestamp'],
+  ['Access token permissions cannot be empty', 'scope'],
+])
 
 /** The longest message that is taken over from a server, in UTF-16 code units. */
 const MESSAGE_LENGTH_MAX = 1_000

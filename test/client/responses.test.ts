@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { ReadQuery, SequencedRecord } from '../../src/index.ts'
+import type { Headwater, HeadwaterError, ReadQuery, SequencedRecord } from '../../src/index.ts'
 import { encodeRecords } from '../../src/storage/block-codec.ts'
 import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/frame.ts'
 import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/protobuf.ts'
-import { connectTo, failureOf, whileTimePasses } from './network.ts'
+import { connectTo, connectUnreliably, failureOf, whileTimePasses } from './network.ts'
 
 const FRAMES = { 'content-type': 'svcs/proto' }
 const PROTOBUF = { 'content-type': 'application/protobuf' }
@@ -242,6 +242,34 @@ describe('an error response', () => {
       json({ code: 'bad_header', message: 'Missing encryption key header' }, 400),
     )
     expect(await failureOf(stream.append('a'))).toMatchObject({ field: 'encryptionKey' })
+  })
+
+  const CLIENT_REQUIRE = { timestamping: { mode: 'client-require' } } as const
+
+  it.each<[error: string, Partial<HeadwaterError>, call: (hw: Headwater) => Promise<unknown>]>([
+    [
+      'a missing timestamp',
+      { code: 'invalid', field: 'timestamp' },
+      async (hw) => {
+        await hw.basin('basin').stream('stream').reconfigure(CLIENT_REQUIRE)
+        await hw.basin('basin').stream('stream').append('a')
+      },
+    ],
+    [
+      'a token without permissions',
+      { code: 'invalid', field: 'scope' },
+      (hw) => hw.issueAccessToken({ id: 'a', scope: {} }),
+    ],
+    [
+      'usage that is not metered',
+      { code: 'unsupported', retryable: false },
+      (hw) => hw.metrics({ set: 'active-basins', start: 0, end: 1 }),
+    ],
+  ])('is the error of an engine in process: %s', async (_, expected, call) => {
+    const { hw, engine } = await connectUnreliably()
+    const [ofClient, ofEngine] = [await failureOf(call(hw)), await failureOf(call(engine))]
+    expect(ofClient).toMatchObject(expected)
+    expect({ ...ofClient, message: ofClient.message }).toEqual({ ...ofEngine, message: ofEngine.message })
   })
 })
 

@@ -14,7 +14,6 @@ const IN_PROCESS_ONLY: [ErrorCode, number, string][] = [
   ['storage_upgraded', 503, 'unavailable'],
   ['stream_deleted', 503, 'unavailable'],
   ['undecodable_record', 400, 'bad_json'],
-  ['unsupported', 503, 'unavailable'],
 ]
 
 describe('the body of an error', () => {

@@ -61,8 +61,7 @@ function MetricChart(props: {
     },
     [of.basin, of.stream, set, range, version],
   )
-  // A server that does not meter has no code for it. A connection that fails has a cause.
-  const isUnmetered = HeadwaterError.is(error) && error.code === 'unavailable' && error.cause === undefined
+  const isUnmetered = HeadwaterError.is(error) && error.code === 'unsupported'
   return (
     <figure>
       <figcaption>{set.title}</figcaption>
