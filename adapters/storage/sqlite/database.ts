@@ -1,3 +1,5 @@
+import { systemClock, trackExternalWork } from '../../../src/runtime/clock.ts'
+import { secureRandom } from '../../../src/runtime/random.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 
 /** A value of a row. Integers are numbers: none is beyond 2^53 - 1. */
@@ -64,8 +66,8 @@ export class SqliteTables {
   }
 
   /** Creates the tables if they are missing. */
-  create(): void {
-    this.#transaction(() => {
+  create(): Promise<void> {
+    const createTables = () => {
       for (const table of TABLES) this.run(`CREATE TABLE IF NOT EXISTS ${table}`)
       for (const index of INDEXES) this.run(`CREATE INDEX IF NOT EXISTS ${index}`)
       this.run('INSERT OR IGNORE INTO headwater_meta VALUES (1, ?, 0)', FORMAT)
@@ -73,7 +75,8 @@ export class SqliteTables {
       if (format === FORMAT) return
       const message = `the tables have format ${format}; this version of headwater reads ${FORMAT}`
       throw new StorageFailure('io', message, { nothingWritten: true })
-    })
+    }
+    return whileLocked(() => this.#transaction(createTables))
   }
 
   /** All rows: a query that is not read to its end would keep its table locked. */
@@ -90,20 +93,25 @@ export class SqliteTables {
     this.all(statement, ...values)
   }
 
-  /** Runs reads of one state of the database. Throws storage failures for errors of SQLite. */
-  read<Result>(work: () => Result): Result {
+  /** Runs reads of one state of the database. Rejects with storage failures for errors of SQLite. */
+  async read<Result>(work: () => Result): Promise<Result> {
     const database = this.#database
     try {
-      return database.transaction ? work() : inTransaction(database, 'BEGIN', work)
+      return await whileLocked(() => (database.transaction ? work() : inTransaction(database, 'BEGIN', work)))
     } catch (error) {
       throw toFailure(error, true)
     }
   }
 
-  /** Runs a transaction at once, and resolves when it is durable. */
+  /**
+   * Runs a transaction at once, or when other processes do not have the database locked, and resolves when it
+   * is durable.
+   */
   async write<Result>(work: () => Result): Promise<Result> {
-    this.assertWritable()
-    const result = this.#transaction(work)
+    const result = await whileLocked(() => {
+      this.assertWritable()
+      return this.#transaction(work)
+    })
     try {
       await this.#database.sync?.()
     } catch (error) {
@@ -154,6 +162,31 @@ export class SqliteTables {
   }
 }
 
+/** How long to wait for the locks of other processes, in milliseconds. */
+const LOCKED_MS_MAX = 5_000
+/** The longest delay between attempts, in milliseconds. A writer that waits longer rarely finds a gap. */
+const DELAY_MS_MAX = 10
+
+/**
+ * Repeats a transaction or a statement while other processes have the database locked, for up to five
+ * seconds. SQLite itself would block the thread, does not wait at all before it changes the journal mode, and
+ * tries so seldom that busy writers starve others.
+ */
+export async function whileLocked<Result>(work: () => Result): Promise<Result> {
+  const deadline = systemClock.now() + LOCKED_MS_MAX
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      const reason = StorageFailure.is(error) ? error.cause : error
+      if (codeOf(reason) !== 'BUSY' || systemClock.now() >= deadline) throw error
+    }
+    // At random, so that processes that wait do not meet again.
+    const delayMs = DELAY_MS_MAX * secureRandom()
+    await trackExternalWork(new Promise<void>((resolve) => systemClock.schedule(delayMs, resolve)))
+  }
+}
+
 /**
  * `BEGIN IMMEDIATE` takes the lock of the writer, which a transaction that has begun to read cannot wait for.
  */
@@ -191,7 +224,7 @@ const CODES: Readonly<Record<number, string>> = {
 
 /** The result code of an error of any driver, such as `FULL`. */
 function codeOf(error: unknown): string | undefined {
-  const { errcode, code, message } = error as { errcode?: number; code?: unknown; message?: unknown }
+  const { errcode, code, message } = Object(error) as { errcode?: number; code?: unknown; message?: unknown }
   if (typeof errcode === 'number') return CODES[errcode & 0xff]
   return /SQLITE_([A-Z]+)/.exec(`${code} ${message}`)?.[1]
 }

@@ -1,5 +1,5 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type SqliteDatabase, type SqliteRow, type SqliteValue, toFailure } from './database.ts'
+import { type SqliteDatabase, type SqliteRow, type SqliteValue, toFailure, whileLocked } from './database.ts'
 
 /**
  * The part of an open database that this storage uses: a `DatabaseSync` of `node:sqlite`, or a `Database` of
@@ -18,18 +18,11 @@ export interface OpenDatabase {
 /**
  * - A write-ahead log, so that readers and the writer do not wait for each other.
  * - `FULL` syncs it with each commit. On macOS, only `fullfsync` makes the disk write its cache.
- * - Another process that writes is awaited for five seconds, which blocks the thread.
  */
-const SETTINGS = [
-  'busy_timeout = 5000',
-  'journal_mode = WAL',
-  'synchronous = FULL',
-  'fullfsync = ON',
-  'checkpoint_fullfsync = ON',
-]
+const SETTINGS = ['journal_mode = WAL', 'synchronous = FULL', 'fullfsync = ON', 'checkpoint_fullfsync = ON']
 
 /** Connects through an open database, which its owner closes. */
-export function connection(database: OpenDatabase): SqliteDatabase {
+export async function connect(database: OpenDatabase): Promise<SqliteDatabase> {
   const statements = new Map<string, ReturnType<OpenDatabase['prepare']>>()
   const exec = (text: string, values: readonly SqliteValue[]) => {
     const statement = statements.get(text) ?? database.prepare(text)
@@ -39,7 +32,7 @@ export function connection(database: OpenDatabase): SqliteDatabase {
     statement.run(...bound)
     return []
   }
-  for (const setting of SETTINGS) exec(`PRAGMA ${setting}`, [])
+  for (const setting of SETTINGS) await whileLocked(() => exec(`PRAGMA ${setting}`, []))
   return { exec }
 }
 
@@ -58,7 +51,9 @@ export async function openFile(path: string): Promise<SqliteDatabase> {
   try {
     const opened = new Database(path)
     database = opened
-    return { ...connection(opened), close: () => opened.close() }
+    // SQLite would block the thread while it waits for a lock.
+    opened.prepare('PRAGMA busy_timeout = 0').all()
+    return { ...(await connect(opened)), close: () => opened.close() }
   } catch (error) {
     database?.close()
     throw toFailure(error, true, path)

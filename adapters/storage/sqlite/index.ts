@@ -6,7 +6,7 @@
 
 import { invalid } from '../../../src/model/errors.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { connection, type OpenDatabase, openFile } from './drivers.ts'
+import { connect, type OpenDatabase, openFile } from './drivers.ts'
 import { sqliteStorage } from './storage.ts'
 
 export type { SqliteDatabase, SqliteRow, SqliteValue } from './database.ts'
@@ -38,6 +38,6 @@ export function sqlite(database: string | OpenDatabase): Storage {
     name: 'sqlite',
     durability: 'power-loss',
     shared: true,
-    open: () => (isPath ? openFile(database) : connection(database as OpenDatabase)),
+    open: () => (isPath ? openFile(database) : connect(database as OpenDatabase)),
   })
 }

@@ -49,7 +49,7 @@ export function sqliteStorage({ name, durability, shared, open }: SqliteStorageO
       const database = await open()
       try {
         const tables = new SqliteTables(database)
-        tables.create()
+        await tables.create()
         return new SqliteSession(tables, database.sync === undefined)
       } catch (error) {
         database.close?.()
@@ -146,7 +146,7 @@ class SqliteSession implements StorageSession {
   }
 
   #read<Result>(work: () => Result): Promise<Result> {
-    return this.#calls.run(async () => this.#tables.read(work))
+    return this.#calls.run(() => this.#tables.read(work))
   }
 
   #write<Result>(work: () => Result): Promise<Result> {

@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
-import { connection } from '../../../adapters/storage/sqlite/drivers.ts'
+import { connect } from '../../../adapters/storage/sqlite/drivers.ts'
 import { type SqliteDatabase, sqlite, sqliteStorage } from '../../../adapters/storage/sqlite/index.ts'
+import { macrotask } from '../../../src/runtime/macrotask.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { testClock } from '../../support/index.ts'
 import { temporaryDirectory } from '../filesystem/directories.ts'
@@ -73,12 +74,77 @@ describe.runIf(HAS_SQLITE)('sqlite', () => {
     },
   )
 
-  test.each(Object.entries(DRIVERS))('%s binds an empty array that was transferred', (_, Database) => {
+  test.each(Object.entries(DRIVERS))('%s binds an empty array that was transferred', async (_, Database) => {
     const empty = new Uint8Array(0)
     structuredClone(empty, { transfer: [empty.buffer] })
     const database = new Database(':memory:')
-    expect([...connection(database).exec('SELECT typeof(?) AS type', [empty])]).toEqual([{ type: 'blob' }])
+    expect([...(await connect(database)).exec('SELECT typeof(?) AS type', [empty])]).toEqual([
+      { type: 'blob' },
+    ])
     database.close()
+  })
+
+  describe('a file that another process has locked', () => {
+    /** A connection that holds the lock of a new file. */
+    async function locked(journalMode: string) {
+      const path = join(await temporaryDirectory(), 'streams.db')
+      const other = openDatabase(path)
+      onTestFinished(() => other.close())
+      rowsOf(other.prepare(`PRAGMA journal_mode = ${journalMode}`), [])
+      other.exec('CREATE TABLE of_the_app (id)')
+      const lock = () => other.exec('BEGIN IMMEDIATE')
+      lock()
+      return { path, lock, unlock: () => other.exec('ROLLBACK') }
+    }
+
+    test.each(['delete', 'wal'])('is opened once it is unlocked (%s)', async (journalMode) => {
+      const { path, unlock } = await locked(journalMode)
+      const database = openDatabase(path)
+      onTestFinished(() => database.close())
+      rowsOf(database.prepare('PRAGMA busy_timeout = 0'), [])
+      const opening = sqlite(database).open(CONTEXT)
+      unlock()
+      await (await opening).close()
+    })
+
+    test('is written once it is unlocked, and read meanwhile', async () => {
+      const { path, unlock, lock } = await locked('wal')
+      unlock()
+      const session = await sqlite(path).open(CONTEXT)
+      const writer = await LogWriter.create(session, 'a')
+      await writer.append()
+      lock()
+      const created = LogWriter.create(session, 'b')
+      const appends = [writer.append(), writer.append()]
+      await macrotask()
+      expect(await writer.records()).toEqual([0])
+      unlock()
+      await Promise.all([created, ...appends])
+      await writer.check()
+      await session.close()
+    })
+
+    test.each(['BEGIN IMMEDIATE', 'COMMIT'])('is an error after five seconds (%s)', async (statement) => {
+      let isLocked = false
+      const session = await openObserved((text) => {
+        if (isLocked && text === statement) throw sqliteError('SQLITE_BUSY')
+      })
+      isLocked = true
+      vi.useFakeTimers()
+      onTestFinished(() => void vi.useRealTimers())
+      let outcome: unknown = 'pending'
+      const put = { kind: 'put', collection: 'settings', key: 'a', value: 1 } as const
+      session.commit([put]).catch((error: unknown) => {
+        outcome = error
+      })
+      await vi.advanceTimersByTimeAsync(4_900)
+      expect(outcome).toBe('pending')
+      await vi.advanceTimersByTimeAsync(200)
+      const message = 'another process keeps the database locked'
+      expect(outcome).toMatchObject({ kind: 'io', message, nothingWritten: true })
+      isLocked = false
+      await session.commit([put])
+    })
   })
 
   test('appends that wait share a transaction, and one that conflicts does not fail the others', async () => {
@@ -102,7 +168,6 @@ describe.runIf(HAS_SQLITE)('sqlite', () => {
   test.each([
     [sqliteError('SQLITE_FULL'), { kind: 'quota', nothingWritten: true }],
     [sqliteError('ERR_SQLITE_ERROR', 13), { kind: 'quota', nothingWritten: true }],
-    [sqliteError('SQLITE_BUSY'), { kind: 'io', nothingWritten: true }],
     [sqliteError('ERR_SQLITE_ERROR', 8), { kind: 'denied', nothingWritten: true }],
     [sqliteError('SQLITE_IOERR_FSYNC'), { kind: 'io', nothingWritten: false }],
     [sqliteError('ERR_SQLITE_ERROR', 1_034), { kind: 'io', nothingWritten: false }],
