@@ -62,7 +62,7 @@ export function fromStorage(failure: unknown, message?: string): HeadwaterError 
     return new HeadwaterError('storage_upgraded', upgraded, details)
   }
   const code = kind === 'quota' ? 'storage_full' : 'storage'
-  const reason = kind === 'quota' ? 'is full; trim or delete streams' : `failed (${kind})`
+  const reason = kind === 'quota' ? 'is full; trim or delete streams, or add space' : `failed (${kind})`
   return new HeadwaterError(code, message ?? `the storage ${reason}`, details)
 }
 

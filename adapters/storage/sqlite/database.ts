@@ -241,7 +241,9 @@ export function toFailure(error: unknown, nothingWritten: boolean, subject = 'th
   const reason = error instanceof Error ? error.message : String(error)
   const code = codeOf(error)
   if (code === 'FULL') {
-    return new StorageFailure('quota', `no space is left for ${subject}: trim or delete streams`, options)
+    // The write-ahead log cannot grow on a full disk, and without it nothing can be freed.
+    const remedy = 'trim or delete streams; on a full disk, free 10 MB first'
+    return new StorageFailure('quota', `no space is left for ${subject}: ${remedy}`, options)
   }
   if (code === 'BUSY') return new StorageFailure('io', `another process keeps ${subject} locked`, options)
   const isDenied = code === 'READONLY' || code === 'CANTOPEN'

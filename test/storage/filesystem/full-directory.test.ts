@@ -63,7 +63,9 @@ describe('an engine on a full disk', () => {
     const metrics = await handler(new Request('http://localhost/metrics'))
     expect(await metrics.text()).toContain('\nheadwater_storage_full 1\n')
     expect((await handler(new Request('http://localhost/health'))).status).toBe(200)
-    await expect(streamOf(hw).append(BODY)).rejects.toThrow('the storage is full; trim or delete streams')
+    await expect(streamOf(hw).append(BODY)).rejects.toThrow(
+      'the storage is full; trim or delete streams, or add space',
+    )
     await streamOf(hw).trim(bodies.length - 1)
     await vi.waitFor(() => streamOf(hw).append(BODY))
     await vi.waitUntil(() => !hw.stats().storageFull)

@@ -90,7 +90,7 @@ describe('durableObject', () => {
     storage.failure = new Error('database or disk is full: SQLITE_FULL')
     expect(await failureOf(session.commit([CHANGE]))).toEqual({
       kind: 'quota',
-      message: 'no space is left for the database: trim or delete streams',
+      message: 'no space is left for the database: trim or delete streams; on a full disk, free 10 MB first',
       nothingWritten: true,
     })
     await session.close()
