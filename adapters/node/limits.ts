@@ -113,9 +113,12 @@ export function widenConnectionWindow(session: ServerHttp2Session): void {
   if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
 }
 
+/** The longest delay of a timer, 24.8 days; one with a longer delay would fire at once. */
+const DURATION_MS_MAX = 2 ** 31 - 1
+
 /** Checks a limit that is a duration. Throws `invalid`. */
-export function durationOf(name: string, milliseconds: number): number {
-  if (milliseconds >= 0) return milliseconds
+export function durationOf(name: string, milliseconds: number, min = 0): number {
+  if (milliseconds >= min && milliseconds <= DURATION_MS_MAX) return milliseconds
   const field = `limits.${name}`
-  throw invalid(`${field} must be at least 0 milliseconds, not ${milliseconds}`, field)
+  throw invalid(`${field} must be from ${min} to ${DURATION_MS_MAX} milliseconds, not ${milliseconds}`, field)
 }

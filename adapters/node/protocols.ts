@@ -47,7 +47,7 @@ export function createHttp1Server(
 ): HttpServer {
   const options: ServerOptions = {
     ...HTTP1_OPTIONS,
-    headersTimeout: headersMs,
+    headersTimeout: Math.ceil(headersMs),
     // By default Node looks for late headers every 30 seconds, which adds up to as much to the limit.
     connectionsCheckingInterval: Math.max(1, Math.ceil(headersMs / 20)),
   }

@@ -12,6 +12,7 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import {
@@ -106,9 +107,9 @@ export interface NodeServer {
   counts(): ConnectionCounts
   /**
    * Stops accepting, asks clients to leave, ends sessions after a second (`server_draining`), waits up to
-   * `graceMs` (10,000 by default) for requests in flight, then drops the rest. Resolves when nothing is open.
-   * Later calls return the same promise. `signal` ends the wait of the call, which rejects with its reason,
-   * and not what the call began.
+   * `graceMs` (10,000 by default, may be infinite) for requests in flight, then drops the rest. Resolves when
+   * nothing is open. Later calls return the same promise. `signal` ends the wait of the call, which rejects
+   * with its reason, and not what the call began.
    */
   close(options?: {
     readonly graceMs?: number | undefined
@@ -148,7 +149,7 @@ export async function serveHandler(
   drain: (graceMs: number) => Promise<void> = async () => {},
 ): Promise<NodeServer> {
   const { port = 0, host = '127.0.0.1', tls } = options
-  const handshakeMs = durationOf('handshakeMs', options.limits?.handshakeMs ?? HANDSHAKE_MS)
+  const handshakeMs = durationOf('handshakeMs', options.limits?.handshakeMs ?? HANDSHAKE_MS, 1)
   const headersMs = durationOf('headersMs', options.limits?.headersMs ?? HEADERS_MS)
   const connections = new Connections()
   const onRequest: NodeHandler = (req, res) => {
@@ -227,7 +228,7 @@ async function shutDown(
   drain: (graceMs: number) => Promise<void>,
   graceMs: number,
 ): Promise<void> {
-  const timer = setTimeout(() => connections.destroyAll(), graceMs)
+  const cancelEnd = systemClock.schedule(graceMs, () => connections.destroyAll())
   // A response that began before the shutdown leaves an idle connection behind.
   const closingIdle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   try {
@@ -239,7 +240,7 @@ async function shutDown(
     // The last connections emit `close` a turn or two after their server.
     while (Object.values(connections.counts).some((count) => count > 0)) await macrotask()
   } finally {
-    clearTimeout(timer)
+    cancelEnd()
     clearInterval(closingIdle)
   }
 }

@@ -42,6 +42,19 @@ describe('close', () => {
     expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
   })
 
+  it('waits for requests in flight without a limit if `graceMs` is infinite', async () => {
+    const gate = held()
+    const { server } = await startServer(gate.handler)
+    const client = new Raw(server.port).send(GET)
+    await until(() => gate.waiting.length === 1)
+    const closed = server.close({ graceMs: Number.POSITIVE_INFINITY })
+    // Longer than a timer that fires at once.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    gate.release()
+    await Promise.all([closed, client.closed])
+    expect(client.received).toMatch(/done$/)
+  })
+
   it('stops waiting when its signal aborts, and continues to close', async () => {
     const gate = held()
     const { server } = await startServer(gate.handler)
