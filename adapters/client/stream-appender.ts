@@ -277,12 +277,15 @@ class FrameUpload {
 
   #write(): void {
     if (this.#frames.length === 0) return
-    const bytes = Buffer.concat(this.#frames)
+    const frames = this.#frames
     this.#frames = []
     this.#isWriting = true
-    this.#stream.write(bytes, (error) => {
+    this.#stream.cork()
+    for (const frame of frames.slice(0, -1)) this.#stream.write(frame)
+    this.#stream.write(frames.at(-1), (error) => {
       this.#isWriting = false
       if (!error) this.#write()
     })
+    this.#stream.uncork()
   }
 }
