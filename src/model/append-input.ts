@@ -1,4 +1,5 @@
-import { EMPTY_BYTES, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
+import { EMPTY_BYTES, UNBUFFERED_BYTES_MAX, utf8 } from './bytes.ts'
+import { copiedBytes, copiedText } from './copies.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
@@ -216,9 +217,8 @@ function checkedBatch(
   const records: AppendRecord[] = []
   const size = new BatchSize()
   const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
-  const shared = new SharedBytes(bytesOfBodies(inputs))
   for (const input of inputs) {
-    const record = appendRecord(input, shared)
+    const record = appendRecord(input)
     if (records.at(-1)?.command?.kind === 'close')
       throw invalid('no record may follow a `close` command', 'records')
     records.push(record)
@@ -254,14 +254,14 @@ export function batchSizeError(count: number, limits = BATCH_LIMITS): HeadwaterE
 
 type RecordParts = Exclude<RecordInput, BytesOrText>
 
-/** Validates and meters one record, and copies its bytes and texts into `shared`. Throws `invalid`. */
-export function appendRecord(input: RecordInput, shared = new SharedBytes()): AppendRecord {
+/** Validates and meters one record, and copies its bytes and texts. Throws `invalid`. */
+export function appendRecord(input: RecordInput): AppendRecord {
   const isBody = typeof input === 'string' || input instanceof Uint8Array
   const parts: RecordParts = isBody ? { body: input } : partsOfRecord(input)
   const timestamp = parts.timestamp === undefined ? undefined : millisecondsOf(parts.timestamp)
   if (timestamp !== undefined) assertInteger(timestamp, 'timestamp')
-  const headers = parts.headers?.length ? headersOf(parts.headers, shared) : NO_HEADERS
-  const body = parts.body === undefined ? EMPTY_BYTES : bytesOf(parts.body, 'body', shared)
+  const headers = parts.headers?.length ? headersOf(parts.headers) : NO_HEADERS
+  const body = parts.body === undefined ? EMPTY_BYTES : bytesOf(parts.body, 'body')
   const command = headers.length > 0 ? commandOf(headers, body) : undefined
   const meteredBytes = meteredBytesOf(headers, body)
   if (meteredBytes > RECORD_METERED_BYTES_MAX) {
@@ -306,21 +306,21 @@ function partsOfRecord(input: RecordParts): RecordParts {
   return input
 }
 
-function headersOf(inputs: NonNullable<RecordParts['headers']>, shared: SharedBytes): Header[] {
+function headersOf(inputs: NonNullable<RecordParts['headers']>): Header[] {
   const headers: Header[] = []
   // Not `map`, which would skip the holes of a sparse array.
   for (const header of inputs) {
     if (!Array.isArray(header) || header.length !== 2) {
       throw invalid('a header must be a pair of name and value', 'headers')
     }
-    headers.push([bytesOf(header[0], 'headers', shared), bytesOf(header[1], 'headers', shared)])
+    headers.push([bytesOf(header[0], 'headers'), bytesOf(header[1], 'headers')])
   }
   return headers
 }
 
-function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBytes): Uint8Array {
+function bytesOf(value: BytesOrText, field: 'body' | 'headers'): Uint8Array {
   if (typeof value === 'string') {
-    const bytes = value.length <= UNBUFFERED_BYTES_MAX ? utf8(value) : shared.utf8(value)
+    const bytes = value.length <= UNBUFFERED_BYTES_MAX ? utf8(value) : copiedText(value)
     // Bytes as many as characters are ASCII.
     if (bytes.length !== value.length && !value.isWellFormed()) {
       throw invalid('a record must be valid Unicode; it has a lone surrogate', 'records')
@@ -329,7 +329,7 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBy
   }
   const what = field === 'body' ? '`body`' : 'a name or value in `headers`'
   if (value instanceof Uint8Array) {
-    if (value.length > 0) return shared.copy(value)
+    if (value.length > 0) return copiedBytes(value)
     try {
       // Throws if the buffer was transferred or shrunk.
       value.at(0)
@@ -339,67 +339,4 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBy
     }
   }
   throw invalid(`${what} must be a string or a Uint8Array`, field)
-}
-
-/** The bytes of bodies that are not texts, of which the memory for a batch is made at once. */
-function bytesOfBodies(inputs: readonly RecordInput[]): number {
-  let bytes = 0
-  for (const input of inputs) {
-    const body = input instanceof Uint8Array ? input : (input as RecordParts | undefined)?.body
-    if (body instanceof Uint8Array) bytes += body.length
-  }
-  return bytes
-}
-
-/** The shortest piece. Each is twice as long as the previous one, so that a small batch allocates little. */
-const FIRST_BYTES = 256
-const PIECE_BYTES_MAX = 64 * 1024
-/** Longer arrays get memory of their own, because they would waste the end of a piece. */
-const SHARING_BYTES_MAX = PIECE_BYTES_MAX / 8
-
-/**
- * Memory for many small byte arrays of one lifetime, such as those of a batch. One allocation for each would
- * take longer than the rest of appending a record.
- */
-export class SharedBytes {
-  readonly #expected: number
-  #piece: Uint8Array = EMPTY_BYTES
-  #used = 0
-
-  /** Expects to copy so many bytes. */
-  constructor(expected = 0) {
-    this.#expected = expected
-  }
-
-  /** A copy of the bytes. */
-  copy(bytes: Uint8Array): Uint8Array {
-    const { length } = bytes
-    // Not `slice`, which would not copy a Node `Buffer`.
-    if (length > SHARING_BYTES_MAX) return new Uint8Array(bytes)
-    this.#reserve(length)
-    this.#piece.set(bytes, this.#used)
-    return this.#take(length)
-  }
-
-  /** The UTF-8 encoding of a text. */
-  utf8(text: string): Uint8Array {
-    const { length } = text
-    if (length > SHARING_BYTES_MAX / 3) return utf8(text)
-    this.#reserve(3 * length)
-    return this.#take(utf8Into(text, this.#piece, this.#used))
-  }
-
-  #reserve(length: number): void {
-    if (this.#used + length <= this.#piece.length) return
-    const doubled = Math.max(FIRST_BYTES, this.#expected, 2 * this.#piece.length, length)
-    this.#piece = new Uint8Array(Math.min(doubled, PIECE_BYTES_MAX))
-    this.#used = 0
-  }
-
-  #take(length: number): Uint8Array {
-    const start = this.#used
-    this.#used += length
-    // Not `subarray`, which takes longer.
-    return new Uint8Array(this.#piece.buffer, start, length)
-  }
 }

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { appendBatch, SharedBytes } from '../../src/model/append-input.ts'
+import { appendBatch } from '../../src/model/append-input.ts'
+import { copiedBytes, copiedText } from '../../src/model/copies.ts'
 
-const LENGTHS = [0, 1, 1_024, 8_192, 8_193, 65_536, 65_537]
+const LENGTHS = [0, 1, 1_024, 2_048, 2_049, 16_384, 16_385]
 
-describe('shared bytes', () => {
+describe('copies', () => {
   it('contain their input, however long, and do not overlap', () => {
     const lengths = fc.array(fc.oneof(fc.constantFrom(...LENGTHS), fc.nat(70_000)), { maxLength: 40 })
     fc.assert(
       fc.property(lengths, (all) => {
-        const copies = new SharedBytes()
         const inputs = all.map((length, index) => new Uint8Array(length).fill(index + 1))
-        const copied = inputs.map((bytes) => copies.copy(bytes))
+        const copied = inputs.map((bytes) => copiedBytes(bytes))
         for (const bytes of inputs) bytes.fill(0)
         const isWhole = copied.every(
           (copy, index) => copy.length === all[index] && copy.every((byte) => byte === index + 1),
@@ -22,17 +22,14 @@ describe('shared bytes', () => {
   })
 
   it('need few allocations for many small inputs', () => {
-    const copies = new SharedBytes()
-    const copied = Array.from({ length: 1_000 }, () => copies.copy(new Uint8Array(1_024)))
-    expect(new Set(copied.map(({ buffer }) => buffer)).size).toBeLessThan(24)
+    const copied = Array.from({ length: 1_000 }, () => copiedBytes(new Uint8Array(1_024)))
+    expect(new Set(copied.map(({ buffer }) => buffer)).size).toBeLessThan(70)
   })
 
-  it.each([2, 10, 100, 1_000])('retain little more than the bytes of %i tiny inputs', (count) => {
-    const batch = appendBatch(Array.from({ length: count }, () => new Uint8Array(10)))
-    const { records } = batch
-    const buffers = new Set(records.map(({ body }) => body.buffer))
-    const held = [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
-    expect(held).toBeLessThan(256 + count * 10 * 4)
+  it.each([100, 682, 683, 20_000])('encode texts of %i characters', (length) => {
+    const texts = ['a', '\u00e9', '\u20ac'].map((character) => character.repeat(length))
+    const copied = texts.map(copiedText)
+    expect(copied.map((bytes) => new TextDecoder().decode(bytes))).toEqual(texts)
   })
 
   it.each<[string, (length: number) => Uint8Array]>([
