@@ -110,7 +110,7 @@ export function nodeHandlerOf(
   const { drain, onError } = settings
   const handler = nodeHandler((exchange) => coreOf(exchange.path).handle(exchange), {
     serves: (path) => coreOf(path).serves(path),
-    openShare: (end) => core.engine?.openShare(end),
+    openShare: (bytes, end) => core.engine?.openShare(bytes, end),
     lingerMs,
     onError,
   })

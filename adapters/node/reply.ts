@@ -7,11 +7,11 @@ import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply, ReplyChunk, ReplyStream } from '../http/reply.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
-/** Opens the memory of a response that is not sent yet; `end` drops it. Undefined without an engine. */
-export type OpenShare = (end: () => void) => { resize(bytes: number): void; close(): void } | undefined
-
-/** Responses from this size on are counted in `limits.readBufferBytes` until they are sent. */
-const COUNTED_BYTES_MIN = 65_536
+/**
+ * Counts the memory of a response in `limits.readBufferBytes` until it is closed; `end` drops the response.
+ * Undefined without an engine.
+ */
+export type OpenShare = (bytes: number, end: () => void) => { close(): void } | undefined
 
 /**
  * Sends a reply. Resolves when its last chunk is written, or its client has left. Rejects with the failure of
@@ -37,16 +37,15 @@ export async function writeReply(
   if (isClosed(res)) return
   const isBodiless = exchange.method === 'HEAD' || status === 204 || status === 304
   const length = Buffer.byteLength(body)
-  if (openShare !== undefined && length >= COUNTED_BYTES_MIN) {
-    const share = openShare(() => abortResponse(res))
-    share?.resize(length)
-    const close = () => share?.close()
-    res.once('close', close)
-    // A pipelined response that waits for its turn emits no `close` when its connection is lost.
-    res.req.once('aborted', close)
-  }
   res.writeHead(status, isBodiless ? headers : { ...headers, 'content-length': length })
   res.end(body)
+  // The kernel has usually taken an HTTP/1.1 response by now.
+  if (openShare === undefined || outletOf(res).writableLength === 0) return
+  const share = openShare(length, () => abortResponse(res))
+  const close = () => share?.close()
+  res.once('close', close)
+  // A pipelined response that waits for its turn emits no `close` when its connection is lost.
+  res.req.once('aborted', close)
 }
 
 /** Writes the chunks of a body at the pace of the client. Its `return` is called when the client leaves. */

@@ -7,16 +7,24 @@ import { Fifo } from './fifo.ts'
  */
 export class ByteSemaphore {
   readonly #limit: number
+  readonly #lent: () => number
   #used = 0
   readonly #waiters = new Fifo<Waiter>()
   #isAdmitting = false
 
-  constructor(limit: number) {
+  /** `lent` returns how much of the limit is used elsewhere; `admit` follows when that is less. */
+  constructor(limit: number, lent: () => number = () => 0) {
     this.#limit = limit
+    this.#lent = lent
   }
 
   get used(): number {
     return this.#used
+  }
+
+  /** The bytes in use beyond the limit. */
+  get excess(): number {
+    return Math.max(0, this.#used - this.#limit)
   }
 
   get waiting(): number {
@@ -43,10 +51,11 @@ export class ByteSemaphore {
 
   release(bytes: number): void {
     this.#used -= bytes
-    if (this.#waiters.length > 0) this.#admit()
+    this.admit()
   }
 
-  #admit(): void {
+  /** Admits the waiters that fit. */
+  admit(): void {
     // A callback may release or acquire: the loop that is running handles both, so that nothing overtakes.
     if (this.#isAdmitting) return
     this.#isAdmitting = true
@@ -62,7 +71,8 @@ export class ByteSemaphore {
   }
 
   #fits(bytes: number): boolean {
-    return this.#used === 0 || this.#used + bytes <= this.#limit
+    const used = this.#used + this.#lent()
+    return used === 0 || used + bytes <= this.#limit
   }
 }
 

@@ -1,5 +1,6 @@
 // @module-tag slow
 
+import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
@@ -28,6 +29,7 @@ async function startServer() {
 }
 
 const UNREAD = 24
+const UNREAD_RESPONSES = 600
 const PATH = '/v1/streams/stream/records?seq_num=0'
 
 /** Requests and never reads. Not a unary read, whose reply fits into the buffers of the kernel. */
@@ -87,4 +89,28 @@ it('holds no memory for pipelined responses whose connection is lost', async () 
   raw.socket.destroy()
   await until(() => server.counts().requests === 0)
   await until(() => hw.stats().readBufferBytes === 0)
+})
+
+it.each([
+  ['small', 'small?seq_num=0&count=1'],
+  ['large', 'stream?seq_num=0&count=1&format=base64'],
+])('breaks off unread responses to %s reads when others need their memory', async (_, read) => {
+  const { hw, clock, server } = await startServer()
+  for (let count = 0; count < 3; count++) await hw.basin('basin').stream('small').append('x'.repeat(60_000))
+  const session = connectHttp2(server.url, { settings: { initialWindowSize: 0 } })
+  session.on('error', () => {})
+  onTestFinished(() => session.destroy())
+  // Acknowledged by the server.
+  await once(session, 'localSettings')
+  const path = `/v1/streams/${read.replace('?', '/records?')}`
+  for (let count = 0; count < UNREAD_RESPONSES; count++) {
+    session.request({ ':path': path, 'svc-basin': 'basin' }).on('error', () => {})
+  }
+  await until(() => server.counts().requests === UNREAD_RESPONSES && hw.stats().readBufferBytes > 8 * MIB)
+  while (hw.stats().openReads > 0) {
+    expect(hw.stats().readBufferBytes).toBeLessThan(18 * MIB)
+    for (let turn = 0; turn < 8; turn++) await macrotask()
+    await clock.advance('250ms')
+  }
+  expect(server.counts().requests).toBeLessThan(UNREAD_RESPONSES / 2)
 })

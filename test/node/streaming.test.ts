@@ -111,7 +111,7 @@ describe('bodies', () => {
     }
     const handler = nodeHandler(async () => ok(replaced()), {
       serves: () => true,
-      openShare: () => ({ resize() {}, close() {} }),
+      openShare: () => ({ close() {} }),
       lingerMs: 0,
       onError: () => {},
     })

@@ -25,7 +25,7 @@ export async function startServer(
   const errors: unknown[] = []
   const handler = nodeHandler(async (exchange) => handle(exchange), {
     serves: () => true,
-    openShare: () => ({ resize() {}, close() {} }),
+    openShare: () => ({ close() {} }),
     lingerMs,
     onError: (error) => errors.push(error),
   })

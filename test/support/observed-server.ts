@@ -28,7 +28,7 @@ export function serveObserved(
   }
   const handler = nodeHandler(handle, {
     serves: () => true,
-    openShare: (end) => hw.openShare(end),
+    openShare: (bytes, end) => hw.openShare(bytes, end),
     lingerMs: LINGER_MS,
     onError: settings.onError,
   })

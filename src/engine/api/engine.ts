@@ -120,9 +120,11 @@ export class Engine extends Headwater {
     return this.#caller.visible(items)
   }
 
-  /** @internal The memory of a response that is not sent yet. `end` must drop it. */
-  openShare(end: () => void): ReadShare {
-    return this.#services.readBudget.open(end)
+  /** @internal Counts the memory of a response that is not sent yet. `end` must drop it. */
+  openShare(bytes: number, end: () => void): ReadShare {
+    const share = this.#services.readBudget.open(end)
+    share.resize(bytes)
+    return share
   }
 
   override basin(name: string, options: BasinOptions = {}): EngineBasin {

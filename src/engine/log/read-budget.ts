@@ -29,7 +29,8 @@ export function readCost(meteredBytes: number, count: number): number {
  * The memory that the open reads of an engine hold together: blocks read from the storage, and batches that
  * their consumers have not finished. When it is used up, reads wait in the order of their arrival, and
  * consumers that stall give back what their reads hold. Small reads have a part to themselves, because they
- * would otherwise wait for large ones.
+ * would otherwise wait for large ones. Responses that are not sent belong to the part of large reads; what
+ * they hold beyond it is taken from the other part.
  */
 export class ReadBudget {
   readonly #limit: number
@@ -46,8 +47,8 @@ export class ReadBudget {
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
     this.#clock = clock
-    this.#small = new ByteSemaphore(limit * SMALL_PART)
     this.#large = new ByteSemaphore(limit - limit * SMALL_PART)
+    this.#small = new ByteSemaphore(limit * SMALL_PART, () => this.#large.excess)
   }
 
   get used(): number {
@@ -79,6 +80,17 @@ export class ReadBudget {
   /** @internal */
   queueOf(isSmall: boolean): ByteSemaphore {
     return isSmall ? this.#small : this.#large
+  }
+
+  /** @internal Whether reads wait for what others hold in this part. */
+  isAwaited(part: ByteSemaphore): boolean {
+    return part.waiting > 0 || (part.excess > 0 && this.#small.waiting > 0)
+  }
+
+  /** @internal */
+  release(part: ByteSemaphore, bytes: number): void {
+    part.release(bytes)
+    this.#small.admit()
   }
 
   /** @internal */
@@ -136,7 +148,7 @@ export class ReadShare {
 
   /** Whether it holds something that others wait for. */
   get isAwaited(): boolean {
-    return this.#bytes > 0 && this.#semaphore.waiting > 0
+    return this.#bytes > 0 && this.#budget.isAwaited(this.#semaphore)
   }
 
   /**
@@ -151,7 +163,7 @@ export class ReadShare {
     if (this.tryAdd(bytes)) return undefined
     const acquired = new Promise<void>((resolve) => {
       semaphore.acquire(bytes, () => {
-        if (this.#isClosed) return semaphore.release(bytes)
+        if (this.#isClosed) return this.#budget.release(semaphore, bytes)
         this.#bytes = bytes
         resolve()
       })
@@ -173,7 +185,7 @@ export class ReadShare {
     const held = this.#bytes
     this.#bytes = bytes
     if (bytes > held) this.#semaphore.exceed(bytes - held)
-    else this.#semaphore.release(held - bytes)
+    else this.#budget.release(this.#semaphore, held - bytes)
   }
 
   /** The consumer has got something: until `resume`, what is held depends on its pace. */
