@@ -28,10 +28,10 @@ export async function openHeadwater(directory?: string): Promise<Core.Engine> {
   return open({ storage, onBackgroundError: failLoudly })
 }
 
-export async function openSqliteFile(path: string): Promise<Core.Engine> {
+export async function openOnSqlite(database: Sqlite.OpenDatabase): Promise<Core.Engine> {
   const { open } = await load<typeof Core>('index')
   const { sqlite } = await load<typeof Sqlite>('sqlite')
-  return open({ storage: sqlite(path), onBackgroundError: failLoudly })
+  return open({ storage: sqlite(database), onBackgroundError: failLoudly })
 }
 
 export async function openPostgres(connectionString: string): Promise<Core.Engine> {

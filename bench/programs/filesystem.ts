@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { openHeadwater, openSqliteFile, streamNumber } from '../harness/headwater.ts'
+import Database from 'better-sqlite3'
+import { openHeadwater, openOnSqlite, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
 import { bodiesFrom, bodyOf, timestampOf } from '../harness/records.ts'
 import { keyOf, openLevel, putsOf } from '../rivals/level.ts'
@@ -65,7 +66,7 @@ host({
   'headwater writers': ({ onSqlite, ...place }: Place & { readonly onSqlite?: boolean }) =>
     afresh(place, async (directory) => {
       const headwater = await (onSqlite
-        ? openSqliteFile(join(directory, 'streams.db'))
+        ? openOnSqlite(new Database(join(directory, 'streams.db')))
         : openHeadwater(directory))
       const streams = Array.from({ length: WRITERS }, (_, writer) => streamNumber(headwater, writer))
       await Promise.all(streams.map((stream) => stream.append(bodyOf(0))))

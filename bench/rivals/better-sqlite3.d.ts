@@ -1,7 +1,9 @@
 /** The part of `better-sqlite3` that the benchmarks use, so that they compile without it. */
 declare module 'better-sqlite3' {
   export interface Statement {
-    run(...parameters: readonly (number | Uint8Array)[]): unknown
+    readonly reader: boolean
+    all(...parameters: readonly unknown[]): unknown
+    run(...parameters: readonly unknown[]): unknown
   }
 
   export default class Database {
