@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from '../route.ts'
@@ -67,8 +67,7 @@ export function Records(props: {
   const { shown } = window
   const index = window.indexOf(selected)
   const record = shown[index]
-  // Scrolling may come between a change of the window and the next frame.
-  const keyOf = (row: number) => shown[row]?.seqNum ?? 0
+  const keyOf = useCallback((row: number) => shown[row]!.seqNum, [shown])
   const digits = String(shown.at(-1)?.seqNum ?? 0).length
   return (
     <section class="records">
@@ -155,7 +154,6 @@ export function Records(props: {
               rowHeight={ROW_HEIGHT}
               renderRow={(row) => <RecordRow record={shown[row]!} format={bodies} columns={columns} />}
               keyOf={keyOf}
-              rowOf={(seqNum) => shown.filter((one) => one.seqNum < seqNum).length}
               selected={index}
               onSelect={(row) => {
                 setPlace({ record: shown[row]?.seqNum })

@@ -1,8 +1,7 @@
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 
-/** Rows rendered beyond each edge, so that scrolling shows no gap. */
-const OVERSCAN = 8
 /** So many rows before an end, more of them are asked for. */
 const NEAR_ROWS = 40
 
@@ -13,10 +12,8 @@ export function VirtualList(props: {
   /** The height in CSS pixels. */
   readonly rowHeight: number
   readonly renderRow: (index: number) => ComponentChildren
-  /** Numbers that rows keep when others come or go, in ascending order. */
+  /** A number that a row keeps when others come or go. */
   readonly keyOf: (index: number) => number
-  /** The row of a key, or of the next larger one. */
-  readonly rowOf: (key: number) => number
   readonly selected: number
   readonly onSelect: (index: number) => void
   readonly onEscape: () => void
@@ -28,83 +25,41 @@ export function VirtualList(props: {
   /** Called when the first rows, or the last ones, come near. */
   readonly onNear: (end: 'first' | 'last') => void
 }) {
-  const { label, count, rowHeight, renderRow, keyOf, rowOf, selected, onSelect, onEscape } = props
+  const { label, count, rowHeight, renderRow, keyOf, selected, onSelect, onEscape } = props
   const { isFollowing, onFollow, onTop, onNear } = props
   const viewport = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
-  const [height, setHeight] = useState(0)
+  const list = useVirtualizer(viewport, count, rowHeight, keyOf)
   const lastTop = useRef(0)
   // Keys may come faster than frames.
   const current = useRef(selected)
   current.current = selected
-  /** The row at the top, which stays where it is when rows are added or removed before it. */
-  const anchor = useRef<{ readonly key: number; readonly offset: number }>(undefined)
 
-  const keepAnchor = (scrollTop: number) => {
-    const index = Math.min(Math.floor(scrollTop / rowHeight), count - 1)
-    anchor.current = index < 0 ? undefined : { key: keyOf(index), offset: scrollTop - index * rowHeight }
-  }
-  useEffect(() => {
-    const element = viewport.current!
-    const resized = new ResizeObserver(() => setHeight(element.clientHeight))
-    resized.observe(element)
-    return () => resized.disconnect()
-  }, [])
-  const firstKey = count > 0 ? keyOf(0) : 0
+  const height = list.scrollRect?.height ?? 0
+  const lastKey = count > 0 ? keyOf(count - 1) : undefined
   useLayoutEffect(() => {
-    const element = viewport.current!
-    if (isFollowing) element.scrollTop = element.scrollHeight
-    else if (anchor.current !== undefined) {
-      element.scrollTop = rowOf(anchor.current.key) * rowHeight + anchor.current.offset
-    }
-    lastTop.current = element.scrollTop
-    setTop(element.scrollTop)
-    keepAnchor(element.scrollTop)
-  }, [count, firstKey, isFollowing, height, rowHeight])
+    if (isFollowing) list.scrollToEnd()
+  }, [isFollowing, lastKey, height])
+  const selectedKey = selected === -1 ? undefined : keyOf(selected)
+  useLayoutEffect(() => {
+    // What is shown about the selected row may take the place where the row was.
+    if (selectedKey !== undefined) list.scrollToIndex(selected)
+  }, [selectedKey, height])
 
-  const first = Math.max(0, Math.floor(top / rowHeight) - OVERSCAN)
-  const last = Math.min(count, Math.ceil((top + height) / rowHeight) + OVERSCAN)
-  const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => first + index)
-
-  const reveal = (index: number) => {
-    const element = viewport.current!
-    const rowTop = index * rowHeight
-    if (rowTop < element.scrollTop) element.scrollTop = rowTop
-    const { clientHeight } = element
-    if (rowTop + rowHeight > element.scrollTop + clientHeight)
-      element.scrollTop = rowTop + rowHeight - clientHeight
-  }
   const select = (index: number) => {
     if (index < 0) onNear('first')
     if (index >= count) onNear('last')
-    const next = Math.min(Math.max(index, 0), count - 1)
-    if (next < 0) return
-    current.current = next
-    onSelect(next)
-    reveal(next)
+    current.current = Math.min(Math.max(index, 0), count - 1)
+    onSelect(current.current)
   }
-  // What is shown about the selected row may take the place where the row was.
-  const heightBefore = useRef(0)
-  useLayoutEffect(() => {
-    const rowTop = selected * rowHeight - viewport.current!.scrollTop
-    const wasVisible = rowTop > -rowHeight && rowTop < heightBefore.current
-    // The address may name one that is not at the top.
-    const isFirst = heightBefore.current === 0
-    heightBefore.current = height
-    if (selected !== -1 && (wasVisible || isFirst)) reveal(selected)
-  }, [height])
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onEscape()
-    const { scrollTop, clientHeight } = viewport.current!
-    const page = Math.max(1, Math.floor(clientHeight / rowHeight) - 1)
+    const page = Math.max(1, Math.floor(height / rowHeight) - 1)
     // Nothing selected: the last visible row is where a reader looks.
     const isSelected = current.current !== -1
-    const from = isSelected
-      ? current.current
-      : Math.min(count, Math.floor((scrollTop + clientHeight) / rowHeight))
+    const from = isSelected ? current.current : (list.range?.endIndex ?? 0)
     const target: Readonly<Record<string, number>> = {
       ArrowDown: from + 1,
-      ArrowUp: from - 1,
+      ArrowUp: isSelected ? from - 1 : from,
       PageDown: from + page,
       PageUp: from - page,
       Home: 0,
@@ -113,7 +68,7 @@ export function VirtualList(props: {
     const next = target[event.key]
     if (next === undefined) return
     event.preventDefault()
-    select(!isSelected && next >= count ? count - 1 : next)
+    select(isSelected ? next : Math.min(next, count - 1))
   }
   return (
     <div
@@ -121,31 +76,27 @@ export function VirtualList(props: {
       class="rows"
       role="listbox"
       aria-label={label}
-      aria-activedescendant={selected >= first && selected < last ? `row-${selected}` : undefined}
+      aria-activedescendant={selected === -1 ? undefined : `row-${selected}`}
       tabIndex={0}
       onKeyDown={onKeyDown}
-      onWheel={({ deltaY, currentTarget }) => {
-        // At an end, turning the wheel does not scroll.
-        if (deltaY < 0 && currentTarget.scrollTop === 0) onNear('first')
-        if (deltaY > 0 && currentTarget.scrollTop + height + 1 >= currentTarget.scrollHeight) onNear('last')
-      }}
-      onScroll={(event) => {
-        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+        const first = Math.ceil(scrollTop / rowHeight)
+        const below = scrollHeight - scrollTop - clientHeight
         // A change of the height also moves the end away; only scrolling up leaves it.
-        if (scrollTop + clientHeight > scrollHeight - rowHeight) onFollow(true)
+        if (below < rowHeight) onFollow(true)
         else if (scrollTop < lastTop.current) onFollow(false)
-        const near = NEAR_ROWS * rowHeight
-        if (scrollTop < lastTop.current && scrollTop < near) onNear('first')
-        if (scrollTop > lastTop.current && scrollTop + clientHeight > scrollHeight - near) onNear('last')
+        if (scrollTop < lastTop.current && first < NEAR_ROWS) onNear('first')
+        if (scrollTop > lastTop.current && below < NEAR_ROWS * rowHeight) onNear('last')
         lastTop.current = scrollTop
-        setTop(scrollTop)
-        keepAnchor(scrollTop)
-        onTop(Math.ceil(scrollTop / rowHeight))
+        onTop(first)
       }}
     >
-      <div role="presentation" style={{ height: `${count * rowHeight}px` }}>
-        <div role="presentation" style={{ transform: `translateY(${first * rowHeight}px)` }}>
-          {rows.map((index) => (
+      <div role="presentation" style={{ height: `${list.getTotalSize()}px` }}>
+        <div
+          role="presentation"
+          style={{ transform: `translateY(${list.getVirtualItems()[0]?.start ?? 0}px)` }}
+        >
+          {list.getVirtualItems().map(({ index }) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the list.
             <div
               key={index}
@@ -165,4 +116,31 @@ export function VirtualList(props: {
       </div>
     </div>
   )
+}
+
+/** The virtualizer of a list, which keeps the row at the top where it is when rows come or go before it. */
+function useVirtualizer(
+  viewport: { readonly current: HTMLDivElement | null },
+  count: number,
+  rowHeight: number,
+  keyOf: (index: number) => number,
+): Virtualizer<HTMLDivElement, HTMLElement> {
+  const [, render] = useReducer((renders: number) => renders + 1, 0)
+  const options = {
+    count,
+    getScrollElement: () => viewport.current,
+    estimateSize: () => rowHeight,
+    getItemKey: keyOf,
+    overscan: 8,
+    anchorTo: 'end',
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    onChange: () => render(undefined),
+  } as const
+  const [list] = useState(() => new Virtualizer<HTMLDivElement, HTMLElement>(options))
+  list.setOptions(options)
+  useLayoutEffect(() => list._didMount(), [])
+  useLayoutEffect(() => list._willUpdate())
+  return list
 }
