@@ -295,9 +295,8 @@ async function addFence(bucket: S3Bucket): Promise<number> {
 }
 
 /**
- * Stores a piece if its number is free. After an attempt of unknown outcome, looks which piece has the number
- * before it tries again. Resolves to `refused` if another piece has it, and to `unknown` if that one may have
- * got it after this one was stored and removed.
+ * Stores a piece if its number is free. Resolves to `refused` if another piece has it, and to `unknown` if that
+ * one may have got it after this one was stored and removed.
  */
 async function addPiece(
   bucket: S3Bucket,
@@ -312,10 +311,14 @@ async function addPiece(
   for (let attempt = 1, isUnknown = false; ; attempt++) {
     try {
       if ((await bucket.create(key, piece)) === 'created') return 'added'
-      if (!isUnknown) return 'refused'
+      // An opening takes the next number at once: it must follow a writer faster than that adds pieces.
+      if (data.length === 0) return 'refused'
+      const other = isUnknown ? 'unknown' : 'refused'
+      // It may be this piece, also at the first attempt: a proxy or the bucket may have repeated the request.
+      isUnknown = true
       const found = await bucket.get(key, 0, PIECE_HEADER_BYTES)
       if (found === undefined) continue
-      return decodePieceHeader(key, found).nonce === header.nonce ? 'added' : 'unknown'
+      return decodePieceHeader(key, found).nonce === header.nonce ? 'added' : other
     } catch (error) {
       if (!isUnknown && StorageFailure.is(error) && error.nothingWritten) throw error
       isUnknown = true

@@ -16,13 +16,13 @@ const notes = (hw: Headwater) => hw.basin('my-app').stream('notes')
 const bodies = async (hw: Headwater) => (await notes(hw).read().toArray()).map(({ body }) => body)
 
 describe('an append whose request', () => {
-  it.each(['lose request', 'lose response', 'slow down'] as const)(
+  it.each(['lose request', 'lose response', 'repeat', 'slow down'] as const)(
     'suffers a %s is stored once',
     async (fault) => {
       const s3 = new FakeS3()
       const hw = await opened(s3.storage())
       await notes(hw).append('first')
-      let faults = 3
+      let faults = fault === 'repeat' ? 1 : 3
       s3.faultOf = (method, key) => {
         if (faults === 0 || method !== 'PUT' || !key.startsWith('chain/')) return undefined
         faults--
@@ -49,6 +49,22 @@ it('an append whose first attempt may have been stored is not reported as refuse
   expect(attempts).toBeGreaterThan(3)
   await hw.close()
   expect(await bodies(await opened(s3.storage()))).toEqual(['first', 'second'])
+})
+
+it('an append that may be the piece with its number is not reported as refused while none can be read', async () => {
+  const s3 = new FakeS3()
+  const hw = await opened(s3.storage())
+  let attempts = 0
+  s3.faultOf = (method, key) => {
+    if (!key.startsWith('chain/')) return undefined
+    if (method === 'GET') return 'refuse'
+    return attempts++ === 0 ? 'repeat' : undefined
+  }
+  const appended = notes(hw).append('first')
+  await vi.waitFor(() => expect(attempts).toBeGreaterThan(1))
+  s3.faultOf = () => undefined
+  await appended
+  expect(await bodies(hw)).toEqual(['first'])
 })
 
 it('an append that the bucket refuses has no effect, and the next one succeeds', async () => {

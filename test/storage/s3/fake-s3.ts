@@ -2,7 +2,7 @@ import { type ObjectStorageOptions, objectStorage } from '../../../adapters/stor
 import type { Storage } from '../../../src/storage/contract.ts'
 
 /** What a fake bucket does with a request, in place of serving it. */
-export type Fault = 'lose request' | 'lose response' | 'cut response' | 'slow down' | 'refuse'
+export type Fault = 'lose request' | 'lose response' | 'cut response' | 'repeat' | 'slow down' | 'refuse'
 
 interface StoredObject {
   readonly body: Buffer
@@ -55,6 +55,8 @@ export class FakeS3 {
     if (fault === 'slow down') return this.#error(503, 'SlowDown')
     if (fault === 'lose request') throw new TypeError('fetch failed')
     if (request.method === 'PUT' || request.method === 'DELETE') this.#changes.push(request.clone())
+    // The client gets the second reply.
+    if (fault === 'repeat') await this.#serve(request.clone(), key, url.searchParams)
     const reply = await this.#serve(request, key, url.searchParams)
     if (fault === 'lose response') throw new TypeError('fetch failed')
     return fault === 'cut response' ? new Response(cutBody(), reply) : reply

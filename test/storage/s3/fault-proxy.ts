@@ -10,6 +10,7 @@ const FAULTS = [
   'cut response',
   'delay',
   'repeat',
+  'repeat late',
   'slow down',
 ] as const
 
@@ -85,11 +86,13 @@ export class FaultProxy {
     if (fault === 'cut request') await this.#cutRequest(received)
     if (fault === 'slow down') return send(outgoing, slowDown())
     if (fault === 'delay') await setTimeout(this.#delayMs())
+    // As a proxy does that has lost the first reply.
+    if (fault === 'repeat') await this.#pass(received)
     const reply = await this.#pass(received)
     if (fault === 'lose response') throw new Error(fault)
     if (fault === 'cut response') return await cutReply(outgoing, reply)
     send(outgoing, reply)
-    if (fault !== 'repeat') return
+    if (fault !== 'repeat late') return
     await setTimeout(this.#delayMs())
     await this.#pass(received)
   }
