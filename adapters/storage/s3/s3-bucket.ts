@@ -25,7 +25,10 @@ export const CALL_MS_MAX = 120_000
 const BACKOFF_MS = { first: 50, max: 5_000 }
 /** Refusals of a request that was damaged on its way. */
 const TRANSIENT_CODES = new Set(['RequestTimeout', 'IncompleteBody', 'XAmzContentSHA256Mismatch'])
-/** Objects up to this size are stored by one request. At least 5 MiB. */
+/**
+ * Smaller objects are stored by one request, larger ones in parts of exactly this size, except the last:
+ * Cloudflare R2 requires parts of the same size. At least 5 MiB.
+ */
 const PART_BYTES = 8 * 1_048_576
 
 interface S3Request {
@@ -153,9 +156,10 @@ export class S3Bucket {
     let uploadId: string | undefined
     const tags: string[] = []
     const store = async () => {
-      const body = Buffer.concat(waiting)
-      waiting = []
-      bytes = 0
+      const all = Buffer.concat(waiting)
+      const body = all.subarray(0, PART_BYTES)
+      waiting = [all.subarray(body.length)]
+      bytes = all.length - body.length
       if (uploadId === undefined) {
         const reply = await this.#call({ method: 'POST', key, query: { uploads: '' } })
         uploadId = tagOf(reply.body.toString(), 'UploadId')!
@@ -168,7 +172,7 @@ export class S3Bucket {
       write: async (part) => {
         waiting.push(Uint8Array.from(part))
         bytes += part.length
-        if (bytes >= PART_BYTES) await store()
+        while (bytes >= PART_BYTES) await store()
       },
       finish: async () => {
         if (uploadId === undefined) return this.put(key, Buffer.concat(waiting))

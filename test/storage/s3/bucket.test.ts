@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openBucket } from '../../../adapters/storage/s3/open-bucket.ts'
+import { S3Bucket, type S3Location } from '../../../adapters/storage/s3/s3-bucket.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
@@ -387,19 +388,35 @@ async function passed<Result>(clock: VirtualClock, work: Promise<Result>): Promi
 
 /** Rolls its journals often, and takes the bucket over. */
 function rolling(s3: FakeS3, rollBytes = 2_000): Storage {
-  const location = {
+  return {
+    manifest: s3.storage().manifest,
+    open: (context) => openBucket(locationOf(s3), { takeOver: true, rollBytes }, context),
+  }
+}
+
+function locationOf({ fetch }: Pick<FakeS3, 'fetch'>): S3Location {
+  return {
     bucket: 'data',
     prefix: '',
     endpoint: 'http://s3',
     region: 'us-east-1',
     credentials: async () => ({ accessKeyId: 'key', secretAccessKey: 'secret' }),
-    fetch: s3.fetch,
-  }
-  return {
-    manifest: s3.storage().manifest,
-    open: (context) => openBucket(location, { takeOver: true, rollBytes }, context),
+    fetch,
   }
 }
+
+it.each([[[5, 5, 9, 5]], [[8, 8]], [[20, 1]], [[7]]])(
+  'an object written as %j MiB is stored in parts of the same size',
+  async (sizes) => {
+    const s3 = new FakeS3()
+    const bucket = new S3Bucket(locationOf(s3))
+    const written = sizes.map((size, i) => Buffer.alloc(size * 1_048_576, i + 1))
+    const upload = bucket.upload('large')
+    for (const part of written) await upload.write(part)
+    await upload.finish()
+    expect(s3.objects.get('large')!.body.equals(Buffer.concat(written))).toBe(true)
+  },
+)
 
 it('a bucket that ignores conditions is refused', async () => {
   const s3 = new FakeS3()

@@ -128,10 +128,13 @@ export class FakeS3 {
       parts.set(number, body)
       return this.#reply(200, '', { etag: `"${number}"` })
     }
+    const ordered = [...parts].sort(([a], [b]) => a - b).map(([, part]) => part)
+    // As Cloudflare R2 does.
+    const isUneven = ordered.slice(0, -1).some((part) => part.length !== ordered[0]!.length)
+    if (method === 'POST' && isUneven) return this.#error(400, 'InvalidPart')
     this.uploads.delete(id)
     if (method === 'DELETE') return this.#reply(204, null)
-    const ordered = [...parts].sort(([a], [b]) => a - b)
-    this.objects.set(key, { body: Buffer.concat(ordered.map(([, part]) => part)), at: this.now() })
+    this.objects.set(key, { body: Buffer.concat(ordered), at: this.now() })
     return this.#reply(200, '<R></R>')
   }
 
