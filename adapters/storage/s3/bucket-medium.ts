@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -9,6 +10,7 @@ import {
   encodePiece,
   newPieceHeader,
   PIECE_HEADER_BYTES,
+  type PieceHeader,
   pieceIndex,
   pieceKey,
 } from './piece.ts'
@@ -19,12 +21,13 @@ import { backoff, CALL_MS_MAX, type S3Bucket } from './s3-bucket.ts'
 const FENCE_MS_MAX = 60_000
 /** How many pieces are read at once. */
 const PARALLEL_READS = 16
-/** The keys of checkpoints are shorter. */
+/** The keys of checkpoints are not longer. */
 const KEY_BYTES_MAX = 64
 
 /** A piece of a journal. */
 interface Piece {
   readonly index: number
+  readonly nonce: bigint
   /** Where its data begin in the journal. */
   readonly position: number
   readonly bytes: number
@@ -86,14 +89,15 @@ export class BucketMedium implements Medium {
     if (kind === 'journal') return this.#readJournal(name, this.#journals.get(number), position, length)
     const file = this.#files.get(name)
     if (file === undefined) throw new MissingFile(name)
-    return this.#readObject(name, file, 0, position, length)
+    return this.#readObject(name, { ...file, id: file.key }, 0, position, length)
   }
 
   async append(name: string, position: number, data: Uint8Array): Promise<void> {
     const { number: journal } = parsed(name)
     const pieces = this.#journals.get(journal) ?? []
-    const index = await this.#add(journal, data)
-    pieces.push({ index, position, bytes: data.length })
+    const header = newPieceHeader(journal)
+    const index = await this.#add(header, data)
+    pieces.push({ index, nonce: header.nonce, position, bytes: data.length })
     this.#journals.set(journal, pieces)
   }
 
@@ -101,8 +105,10 @@ export class BucketMedium implements Medium {
   async resume(): Promise<void> {}
 
   async create(name: string): Promise<NewFile> {
-    // No two objects have the same key, so that a late request replaces nothing.
-    const key = `${name}.${digitsOf(this.#epoch)}-${digitsOf(this.#begun++)}`
+    // No two objects have the same key, so that a late request replaces nothing. The random part differs also
+    // from that of a copy of the bucket, with which processes may share a cache.
+    const number = `${digitsOf(this.#epoch)}-${digitsOf(this.#begun++)}`
+    const key = `${name}.${number}-${randomBytes(8).toString('hex')}`
     const upload = this.#bucket.upload(key)
     let bytes = 0
     return {
@@ -113,7 +119,7 @@ export class BucketMedium implements Medium {
       finish: async () => {
         await upload.finish()
         const isCheckpoint = parsed(name).kind === 'checkpoint'
-        const confirmedBy = isCheckpoint ? await this.#add(0, Buffer.from(key)) : undefined
+        const confirmedBy = isCheckpoint ? await this.#add(newPieceHeader(0), Buffer.from(key)) : undefined
         this.#files.set(name, { key, bytes, confirmedBy })
       },
       abandon: () => upload.abandon(),
@@ -156,12 +162,12 @@ export class BucketMedium implements Medium {
   async close(): Promise<void> {}
 
   /** Adds a piece to the chain. Resolves to its number. */
-  #add(journal: number, data: Uint8Array): Promise<number> {
+  #add(header: PieceHeader, data: Uint8Array): Promise<number> {
     return this.#adding.run(async () => {
       this.assertInPlace()
       const index = this.#nextIndex
       try {
-        const outcome = await addPiece(this.#bucket, index, journal, data)
+        const outcome = await addPiece(this.#bucket, index, header, data)
         if (outcome !== 'added') {
           this.#failure = takenOver(true)
           throw takenOver(outcome === 'refused')
@@ -215,12 +221,12 @@ export class BucketMedium implements Medium {
       const [index, head] = [pieceIndex(key), heads[i]]
       // The writer before may still remove pieces of journals that no longer count.
       if (index === undefined || head === undefined || index > this.#epoch) continue
-      const { journal } = decodePieceHeader(key, head)
+      const { journal, nonce } = decodePieceHeader(key, head)
       if (journal === 0) confirmations.set(head.toString('latin1', PIECE_HEADER_BYTES), index)
       else {
         const pieces = this.#journals.get(journal) ?? []
         const position = pieces.length === 0 ? 0 : endOf(pieces.at(-1)!)
-        pieces.push({ index, position, bytes: bytes - PIECE_HEADER_BYTES })
+        pieces.push({ index, nonce, position, bytes: bytes - PIECE_HEADER_BYTES })
         this.#journals.set(journal, pieces)
       }
     }
@@ -234,7 +240,7 @@ export class BucketMedium implements Medium {
 
   /** Whether a key is that of a whole file of this writer or an earlier one. */
   #isKnown(key: string): boolean {
-    const [, epoch] = /^(?:segment|checkpoint)-\d{10}\.(\d{12})-\d{12}$/.exec(key) ?? []
+    const [, epoch] = /^(?:segment|checkpoint)-\d{10}\.(\d{12})-\d{12}-[0-9a-f]{16}$/.exec(key) ?? []
     return epoch !== undefined && Number(epoch) <= this.#epoch
   }
 
@@ -250,21 +256,22 @@ export class BucketMedium implements Medium {
     await eachOf(wanted, async (piece, i) => {
       const start = Math.max(position - piece.position, 0)
       const end = Math.min(position + length, endOf(piece)) - piece.position
-      const object = { key: pieceKey(piece.index), bytes: piece.bytes }
+      const key = pieceKey(piece.index)
+      const object = { key, id: `${key}.${piece.nonce}`, bytes: piece.bytes }
       read[i] = await this.#readObject(name, object, PIECE_HEADER_BYTES, start, end - start)
     })
     return Buffer.concat(read)
   }
 
-  /** Reads from an object behind its header. */
+  /** Reads from an object behind its header. No other object has its `id`, in any bucket. */
   #readObject(
     name: string,
-    { key, bytes }: StoredFile,
+    { key, id, bytes }: { readonly key: string; readonly id: string; readonly bytes: number },
     headerBytes: number,
     position: number,
     length: number,
   ): Promise<Buffer> {
-    return this.#cache.read(key, bytes, position, length, async (start, count) => {
+    return this.#cache.read(id, bytes, position, length, async (start, count) => {
       const found = await this.#bucket.get(key, headerBytes + start, count)
       if (found !== undefined) return found
       // A later writer may have removed it.
@@ -285,7 +292,7 @@ async function addFence(bucket: S3Bucket): Promise<number> {
   while (performance.now() - startedAt < FENCE_MS_MAX) {
     // A writer that adds pieces meanwhile is followed, piece by piece.
     const index = ++last
-    if ((await addPiece(bucket, index, 0, new Uint8Array())) !== 'added') continue
+    if ((await addPiece(bucket, index, newPieceHeader(0), new Uint8Array())) !== 'added') continue
     last = await lastIndex(bucket)
     if (last === index) return index
     // Behind the end of the chain, where a removed piece has left its number free, or another opening followed.
@@ -301,11 +308,10 @@ async function addFence(bucket: S3Bucket): Promise<number> {
 async function addPiece(
   bucket: S3Bucket,
   index: number,
-  journal: number,
+  header: PieceHeader,
   data: Uint8Array,
 ): Promise<'added' | 'refused' | 'unknown'> {
   const key = pieceKey(index)
-  const header = newPieceHeader(journal)
   const piece = encodePiece(header, data)
   const startedAt = performance.now()
   for (let attempt = 1, isUnknown = false; ; attempt++) {

@@ -15,30 +15,24 @@ const WRITTEN_SHARE = 1 / 16
 export class DiskCache {
   readonly #directory: string
   readonly #bytesMax: number
-  readonly #storageId: string
   /** How much was written since it last looked for what to remove. */
   #written = Number.POSITIVE_INFINITY
 
-  private constructor(directory: string, bytesMax: number, storageId: string) {
+  private constructor(directory: string, bytesMax: number) {
     this.#directory = directory
     this.#bytesMax = bytesMax
-    this.#storageId = storageId
   }
 
-  /**
-   * Creates the directory for its owner only if needed.
-   *
-   * @param storageId Differs from that of any other storage, also of an earlier one in the same place.
-   */
-  static async open(directory: string, bytesMax: number, storageId: string): Promise<DiskCache> {
+  /** Creates the directory for its owner only if needed. */
+  static async open(directory: string, bytesMax: number): Promise<DiskCache> {
     const path = resolve(directory)
     await mkdir(path, { recursive: true, mode: 0o700 })
-    return new DiskCache(path, bytesMax, storageId)
+    return new DiskCache(path, bytesMax)
   }
 
-  /** Resolves to the part, which has so many bytes. */
+  /** Resolves to the part, which has so many bytes. No other part has its `id`, in any storage. */
   async read(id: string, bytes: number, fetch: () => Promise<Buffer>): Promise<Buffer> {
-    const name = createHash('sha256').update(`${this.#storageId} ${id}`).digest('hex')
+    const name = createHash('sha256').update(id).digest('hex')
     const path = join(this.#directory, name)
     const kept = await this.#kept(path, bytes)
     if (kept !== undefined) return kept

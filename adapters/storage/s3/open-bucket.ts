@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { LogStorage } from '../log/storage.ts'
@@ -36,7 +35,7 @@ export async function openBucket(
     context.onBackgroundError?.(error),
   )
   try {
-    medium = await BucketMedium.open(bucket, await openCache(bucket, options))
+    medium = await BucketMedium.open(bucket, await openCache(options))
     const logOptions = {
       durability: 'power-loss',
       groupBytes: GROUP_BYTES,
@@ -52,22 +51,20 @@ export async function openBucket(
   }
 }
 
-async function openCache(
-  bucket: S3Bucket,
-  { cacheBytes = 64 * 1_048_576, cacheDirectory, cacheDirectoryBytes = 1_073_741_824 }: OpenOptions,
-): Promise<RangeCache> {
+async function openCache({
+  cacheBytes = 64 * 1_048_576,
+  cacheDirectory,
+  cacheDirectoryBytes = 1_073_741_824,
+}: OpenOptions): Promise<RangeCache> {
   if (cacheDirectory === undefined) return new RangeCache(cacheBytes)
-  const storageId = (await bucket.get(PROBE, 0, 36))!.toString()
-  const disk = await DiskCache.open(cacheDirectory, cacheDirectoryBytes, storageId)
-  return new RangeCache(cacheBytes, disk)
+  return new RangeCache(cacheBytes, await DiskCache.open(cacheDirectory, cacheDirectoryBytes))
 }
 
-/** Also identifies the storage: a later one in the same place has another one. */
 const PROBE = 'probe'
 
 /** Rejects for a bucket that ignores the condition of a write: two writers would not notice each other. */
 async function assertConditional(bucket: S3Bucket): Promise<void> {
-  const create = () => bucket.create(PROBE, Buffer.from(randomUUID()), true)
+  const create = () => bucket.create(PROBE, Buffer.from(PROBE), true)
   if ((await create()) === 'exists' || (await create()) === 'exists') return
   const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
   throw new StorageFailure('denied', message, { nothingWritten: true })

@@ -9,7 +9,7 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
 export interface PieceHeader {
   /** The number of the journal that its data belong to; 0 if there is none. */
   readonly journal: number
-  /** Random: tells a writer whether a piece is its own. */
+  /** Random: tells a writer whether a piece is its own, and a cache which piece it has. */
   readonly nonce: bigint
 }
 

@@ -6,7 +6,7 @@ const KEPT_BYTES_MAX = 1024 * 1024
 
 type Fetch = (position: number, length: number) => Promise<Buffer>
 
-/** Keeps the parts of objects that were read last. Objects never change. */
+/** Keeps the parts of objects that were read last. Objects never change, and each has an `id` of its own. */
 export class RangeCache {
   readonly #bytesMax: number
   readonly #disk: DiskCache | undefined
@@ -21,21 +21,21 @@ export class RangeCache {
   }
 
   /** Reads a part of an object of `size` bytes into memory of its own. Shorter at the end of the object. */
-  async read(key: string, size: number, position: number, length: number, fetch: Fetch): Promise<Buffer> {
+  async read(id: string, size: number, position: number, length: number, fetch: Fetch): Promise<Buffer> {
     const end = Math.min(position + length, size)
     if (end <= position) return Buffer.alloc(0)
     if (end - position > KEPT_BYTES_MAX) return fetch(position, end - position)
     const first = Math.floor(position / CHUNK_BYTES)
     const last = Math.floor((end - 1) / CHUNK_BYTES)
     const chunks = await Promise.all(
-      Array.from({ length: last - first + 1 }, (_, i) => this.#chunk(key, size, first + i, fetch)),
+      Array.from({ length: last - first + 1 }, (_, i) => this.#chunk(id, size, first + i, fetch)),
     )
     const start = position - first * CHUNK_BYTES
     return Buffer.concat(chunks).subarray(start, start + end - position)
   }
 
-  #chunk(key: string, size: number, index: number, fetch: Fetch): Promise<Buffer> {
-    const id = `${key}/${index}`
+  #chunk(objectId: string, size: number, index: number, fetch: Fetch): Promise<Buffer> {
+    const id = `${objectId}/${index}`
     const known = this.#chunks.get(id)
     this.#chunks.delete(id)
     const chunk = known ?? this.#fetched(id, index * CHUNK_BYTES, size, fetch)

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openBucket } from '../../../adapters/storage/s3/open-bucket.ts'
-import { S3Bucket, type S3Location } from '../../../adapters/storage/s3/s3-bucket.ts'
+import { S3Bucket } from '../../../adapters/storage/s3/s3-bucket.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { deferred } from '../../support/deferred.ts'
-import { FakeS3, type Fault } from './fake-s3.ts'
+import { FakeS3, type Fault, locationOf } from './fake-s3.ts'
 
 async function opened(storage: Storage): Promise<Headwater> {
   const hw = await open({ storage, onBackgroundError: () => {} })
@@ -391,17 +391,6 @@ function rolling(s3: FakeS3, rollBytes = 2_000): Storage {
   return {
     manifest: s3.storage().manifest,
     open: (context) => openBucket(locationOf(s3), { takeOver: true, rollBytes }, context),
-  }
-}
-
-function locationOf({ fetch }: Pick<FakeS3, 'fetch'>): S3Location {
-  return {
-    bucket: 'data',
-    prefix: '',
-    endpoint: 'http://s3',
-    region: 'us-east-1',
-    credentials: async () => ({ accessKeyId: 'key', secretAccessKey: 'secret' }),
-    fetch,
   }
 }
 

@@ -1,30 +1,24 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { DiskCache } from '../../../adapters/storage/s3/disk-cache.ts'
+import { openBucket } from '../../../adapters/storage/s3/open-bucket.ts'
 import { type Headwater, open } from '../../../src/index.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
 import { temporaryDirectory } from '../filesystem/directories.ts'
-import { FakeS3 } from './fake-s3.ts'
+import { FakeS3, locationOf } from './fake-s3.ts'
 
 const part = (number: number, bytes = 1_000) => Buffer.alloc(bytes, number)
 const unexpected = () => Promise.reject(new Error('it is read from the bucket'))
 
 it('a part is read from the bucket once, also by other processes', async () => {
   const directory = join(await temporaryDirectory(), 'new', 'cache')
-  const cache = await DiskCache.open(directory, 100_000, 'storage')
+  const cache = await DiskCache.open(directory, 100_000)
   expect(await cache.read('segment-1/0', 1_000, async () => part(1))).toEqual(part(1))
   expect(await cache.read('segment-1/0', 1_000, unexpected)).toEqual(part(1))
-  const other = await DiskCache.open(directory, 100_000, 'storage')
+  const other = await DiskCache.open(directory, 100_000)
   expect(await other.read('segment-1/0', 1_000, unexpected)).toEqual(part(1))
   expect((await stat(directory)).mode & 0o077).toBe(0)
-})
-
-it('another storage in the same place has other parts', async () => {
-  const directory = await temporaryDirectory()
-  const first = await DiskCache.open(directory, 100_000, 'storage')
-  await first.read('segment-1/0', 1_000, async () => part(1))
-  const second = await DiskCache.open(directory, 100_000, 'another')
-  expect(await second.read('segment-1/0', 1_000, async () => part(2))).toEqual(part(2))
 })
 
 it.each([
@@ -33,7 +27,7 @@ it.each([
   ['empty', () => Buffer.alloc(0)],
 ])('a file that is %s is read again and replaced', async (_, damage) => {
   const directory = await temporaryDirectory()
-  const cache = await DiskCache.open(directory, 100_000, 'storage')
+  const cache = await DiskCache.open(directory, 100_000)
   await cache.read('segment-1/0', 1_000, async () => part(1))
   const [name] = (await readdir(directory)) as [string]
   const path = join(directory, name)
@@ -45,10 +39,7 @@ it.each([
 it('keeps what was read last, up to its limit, and removes no other files', async () => {
   const directory = await temporaryDirectory()
   await writeFile(join(directory, 'notes.txt'), 'x'.repeat(50_000))
-  const caches = [
-    await DiskCache.open(directory, 20_000, 'storage'),
-    await DiskCache.open(directory, 20_000, 'storage'),
-  ]
+  const caches = [await DiskCache.open(directory, 20_000), await DiskCache.open(directory, 20_000)]
   for (let i = 0; i < 60; i++) {
     await caches[i % 2]!.read(`${i}`, 1_000, async () => part(i))
     await caches[0]!.read('0', 1_000, async () => part(0))
@@ -62,7 +53,7 @@ it('keeps what was read last, up to its limit, and removes no other files', asyn
 
 it('a directory that was removed fails no read', async () => {
   const directory = join(await temporaryDirectory(), 'cache')
-  const cache = await DiskCache.open(directory, 100_000, 'storage')
+  const cache = await DiskCache.open(directory, 100_000)
   await rm(directory, { recursive: true })
   expect(await cache.read('1', 1_000, async () => part(1))).toEqual(part(1))
 })
@@ -91,4 +82,39 @@ it('a storage reads what it has read before an opening from the directory', asyn
   expect(await read()).toBe(0)
   s3.objects.clear()
   expect((await (await opened()).listBasins()).items).toEqual([])
+})
+
+describe.each([
+  ['in groups', 64_000_000],
+  ['in larger objects', 20_000],
+])('a bucket and its copy, with records %s,', (_, rollBytes) => {
+  it('may share a directory', async () => {
+    const [original, copy] = [new FakeS3(), new FakeS3()]
+    const cacheDirectory = await temporaryDirectory()
+    const opened = (s3: FakeS3) => {
+      const options = { cacheDirectory, rollBytes, takeOver: true }
+      const storage: Storage = {
+        manifest: s3.storage().manifest,
+        open: (context) => openBucket(locationOf(s3), options, context),
+      }
+      return open({ storage })
+    }
+    const append = async (s3: FakeS3, text: string) => {
+      const hw = await opened(s3)
+      for (let i = 0; i < 20; i++) await hw.basin('my-app').stream('notes').append(text.repeat(2_000))
+      await hw.close()
+    }
+    const read = async (s3: FakeS3) => {
+      const hw = await opened(s3)
+      const records = await hw.basin('my-app').stream('notes').read({ seqNum: 0 }).toArray()
+      await hw.close()
+      return new Set(records.map(({ body }) => String(body)[0]))
+    }
+    await append(original, '1')
+    for (const [key, object] of original.objects) copy.objects.set(key, object)
+    await append(original, '2')
+    await append(copy, '3')
+    expect(await read(original)).toEqual(new Set('12'))
+    expect(await read(copy)).toEqual(new Set('13'))
+  })
 })

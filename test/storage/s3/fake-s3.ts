@@ -1,4 +1,5 @@
 import { type ObjectStorageOptions, objectStorage } from '../../../adapters/storage/s3/index.ts'
+import type { S3Location } from '../../../adapters/storage/s3/s3-bucket.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 
 /** What a fake bucket does with a request, in place of serving it. */
@@ -166,6 +167,17 @@ export class FakeS3 {
 
   #reply(status: number, body: BodyInit | null, headers: Record<string, string> = {}): Response {
     return new Response(body, { status, headers: { date: new Date(this.now()).toUTCString(), ...headers } })
+  }
+}
+
+export function locationOf({ fetch }: Pick<FakeS3, 'fetch'>): S3Location {
+  return {
+    bucket: 'data',
+    prefix: '',
+    endpoint: 'http://s3',
+    region: 'us-east-1',
+    credentials: async () => ({ accessKeyId: 'key', secretAccessKey: 'secret' }),
+    fetch,
   }
 }
 
