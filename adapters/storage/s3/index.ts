@@ -23,8 +23,8 @@ export interface ObjectStorageOptions {
   /** The region. `us-east-1` by default; `auto` for Cloudflare R2. */
   readonly region?: string | undefined
   /**
-   * The keys, or a function that resolves to them, which is called again when they have expired. By default
-   * `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.
+   * The keys, or a function that resolves to them, which is called again when they are no longer accepted. By
+   * default `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` of the environment.
    */
   readonly credentials?: S3Credentials | (() => Promise<S3Credentials>) | undefined
   /** The shortest time from one group of appends to the next, in milliseconds. 0 by default. */

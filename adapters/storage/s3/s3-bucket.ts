@@ -14,7 +14,7 @@ export interface S3Location {
   /** Undefined for AWS. */
   readonly endpoint: string | undefined
   readonly region: string
-  /** Called at first, and once a reply says that the credentials have expired. */
+  /** Called at first, and once the bucket no longer accepts the credentials. */
   credentials(): Promise<S3Credentials>
   readonly fetch: typeof fetch
 }
@@ -25,6 +25,16 @@ export const CALL_MS_MAX = 120_000
 const BACKOFF_MS = { first: 50, max: 5_000 }
 /** Refusals of a request that was damaged on its way. */
 const TRANSIENT_CODES = new Set(['RequestTimeout', 'IncompleteBody', 'XAmzContentSHA256Mismatch'])
+/** Refusals of credentials that have expired or were replaced. */
+const OLD_CREDENTIALS_CODES = new Set([
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'InvalidAccessKeyId',
+  'InvalidToken',
+  'SignatureDoesNotMatch',
+])
+/** The bucket does not know the request. */
+const NOT_IMPLEMENTED = 501
 /**
  * Smaller objects are stored by one request, larger ones in parts of exactly this size, except the last:
  * Cloudflare R2 requires parts of the same size. At least 5 MiB.
@@ -53,7 +63,8 @@ class S3Error extends Error {
   /** Whether the same request may succeed later. */
   get isTransient(): boolean {
     const { status, code } = this
-    return status >= 500 || [408, 409, 429].includes(status) || TRANSIENT_CODES.has(code)
+    const isFailure = status >= 500 && status !== NOT_IMPLEMENTED
+    return isFailure || [408, 409, 429].includes(status) || TRANSIENT_CODES.has(code)
   }
 }
 
@@ -207,10 +218,7 @@ export class S3Bucket {
     const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`)
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
     try {
-      const reply = await this.#call({ method: 'POST', key, query: { uploadId }, body })
-      // A failure may follow the headers of a success.
-      const text = reply.body.toString()
-      if (text.includes('<Error>')) throw failureOf(new Error(`${key}: ${tagOf(text, 'Message')}`), false)
+      await this.#call({ method: 'POST', key, query: { uploadId }, body })
     } catch (error) {
       // An earlier attempt whose reply was lost has finished the upload.
       const isFinished = statusOf(error) === 404 && (await this.ageMs(key)) !== undefined
@@ -267,11 +275,13 @@ export class S3Bucket {
     })
     const response = await this.#location.fetch(signed, { signal: AbortSignal.timeout(ATTEMPT_MS_MAX) })
     const reply = { headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
-    if (response.ok) return reply
+    // A failure to complete an upload may follow the headers of a success.
+    const isLateFailure = method === 'POST' && response.ok && reply.body.includes('<Error>')
+    if (response.ok && !isLateFailure) return reply
     const text = reply.body.toString()
     const code = tagOf(text, 'Code') ?? ''
     if (!isCorrected && this.#isCorrectable(code, response)) return this.#send(request, true)
-    throw new S3Error(request, response.status, code, tagOf(text, 'Message') ?? '')
+    throw new S3Error(request, isLateFailure ? 500 : response.status, code, tagOf(text, 'Message') ?? '')
   }
 
   /** Whether another attempt will be made with another time or other credentials. */
@@ -280,7 +290,7 @@ export class S3Bucket {
       this.#clockOffset = Date.parse(response.headers.get('date') ?? '') - Date.now() || 0
       return true
     }
-    if (code !== 'ExpiredToken' && code !== 'ExpiredTokenException') return false
+    if (!OLD_CREDENTIALS_CODES.has(code)) return false
     this.#client = undefined
     return true
   }

@@ -413,6 +413,29 @@ it('a bucket that ignores conditions is refused', async () => {
   await expect(open({ storage: s3.storage() })).rejects.toThrow('conditional writes')
 })
 
+it('a bucket that cannot list uploads opens without delay', async () => {
+  const s3 = new FakeS3()
+  const fetch: typeof globalThis.fetch = async (input) => {
+    const isList = (input as Request).url.includes('?uploads=')
+    return isList
+      ? new Response('<Error><Code>NotImplemented</Code></Error>', { status: 501 })
+      : s3.fetch(input)
+  }
+  const startedAt = performance.now()
+  await opened(s3.storage({ fetch }))
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+})
+
+it('an upload whose completion fails after the headers of its reply is completed again', async () => {
+  const s3 = new FakeS3()
+  const upload = new S3Bucket(locationOf(s3)).upload('large')
+  await upload.write(Buffer.alloc(9 * 1_048_576, 1))
+  let faults = 2
+  s3.faultOf = (method) => (method === 'POST' && faults-- > 0 ? 'fail late' : undefined)
+  await upload.finish()
+  expect(s3.objects.get('large')!.body.length).toBe(9 * 1_048_576)
+})
+
 it('a clock that is off by an hour is corrected by that of the bucket', async () => {
   const s3 = new FakeS3()
   s3.now = () => Date.now() + 3_600_000
@@ -420,17 +443,20 @@ it('a clock that is off by an hour is corrected by that of the bucket', async ()
   expect([...s3.objects.keys()]).toContain('chain/000000000002')
 })
 
-it('credentials that have expired are asked for again', async () => {
-  const s3 = new FakeS3()
-  const keys = ['old', 'new']
-  const credentials = async () => ({ accessKeyId: keys.shift()!, secretAccessKey: 'secret' })
-  const hw = await opened(s3.storage({ credentials }))
-  await notes(hw).append('first')
-  s3.expiredKey = 'old'
-  await notes(hw).append('second')
-  expect(await bodies(hw)).toEqual(['first', 'second'])
-  expect(keys).toEqual([])
-})
+it.each(['ExpiredToken', 'InvalidAccessKeyId', 'SignatureDoesNotMatch'])(
+  'credentials are asked for again after %s',
+  async (code) => {
+    const s3 = new FakeS3()
+    const keys = ['old', 'new']
+    const credentials = async () => ({ accessKeyId: keys.shift()!, secretAccessKey: 'secret' })
+    const hw = await opened(s3.storage({ credentials }))
+    await notes(hw).append('first')
+    s3.oldKey = { id: 'old', code }
+    await notes(hw).append('second')
+    expect(await bodies(hw)).toEqual(['first', 'second'])
+    expect(keys).toEqual([])
+  },
+)
 
 it.each([
   ['an unknown option', { bukcet: 'x' }, 'bukcet'],

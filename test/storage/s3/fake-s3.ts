@@ -3,7 +3,14 @@ import type { S3Location } from '../../../adapters/storage/s3/s3-bucket.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 
 /** What a fake bucket does with a request, in place of serving it. */
-export type Fault = 'lose request' | 'lose response' | 'cut response' | 'repeat' | 'slow down' | 'refuse'
+export type Fault =
+  | 'lose request'
+  | 'lose response'
+  | 'cut response'
+  | 'repeat'
+  | 'slow down'
+  | 'fail late'
+  | 'refuse'
 
 interface StoredObject {
   readonly body: Buffer
@@ -26,8 +33,8 @@ export class FakeS3 {
   isConditional = true
   /** Decides what happens to a request. */
   faultOf: (method: string, key: string) => Fault | undefined | Promise<Fault | undefined> = () => undefined
-  /** An access key that has expired. */
-  expiredKey: string | undefined
+  /** An access key that is no longer accepted, and the code of its refusal. */
+  oldKey: { readonly id: string; readonly code: string } | undefined
   readonly requests: string[] = []
   /** Its clock, in milliseconds. */
   now = () => Date.now()
@@ -51,9 +58,10 @@ export class FakeS3 {
     this.requests.push(`${request.method} ${key}`)
     const fault = await this.faultOf(request.method, key)
     const refusal = this.#refusal(request.headers)
-    if (refusal !== undefined) return this.#error(refusal === 'ExpiredToken' ? 400 : 403, refusal)
+    if (refusal !== undefined) return this.#error(403, refusal)
     if (fault === 'refuse') return this.#error(403, 'AccessDenied')
     if (fault === 'slow down') return this.#error(503, 'SlowDown')
+    if (fault === 'fail late') return this.#error(200, 'InternalError')
     if (fault === 'lose request') throw new TypeError('fetch failed')
     if (request.method === 'PUT' || request.method === 'DELETE') this.#changes.push(request.clone())
     // The client gets the second reply.
@@ -77,8 +85,8 @@ export class FakeS3 {
     )!
     const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
     if (Math.abs(time - this.now()) > 900_000) return 'RequestTimeTooSkewed'
-    const isExpired = headers.get('authorization')!.includes(`Credential=${this.expiredKey}/`)
-    return isExpired ? 'ExpiredToken' : undefined
+    const isOld = headers.get('authorization')!.includes(`Credential=${this.oldKey?.id}/`)
+    return isOld ? this.oldKey?.code : undefined
   }
 
   async #serve(request: Request, key: string, query: URLSearchParams): Promise<Response> {
