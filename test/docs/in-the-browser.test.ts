@@ -56,7 +56,9 @@ describeInChromium('the pages of docs/browser.md', () => {
     for (const name of ['module', 'import-map', 'follow', 'event-source']) {
       const html = await namedExample('docs/browser.md', name, 'html')
       const page = html.replace('<!doctype html>', `$&${ICON}`)
-      await write(`${name}.html`, page.replace(`:${DOCUMENTED_PORT}`, `:${port}`))
+      const served = page.replace(`:${DOCUMENTED_PORT}`, `:${port}`)
+      await write(`${name}.html`, served)
+      if (name === 'event-source') await write('no-stream.html', served.replace('/answer/', '/missing/'))
     }
   })
   afterAll(async () => {
@@ -73,6 +75,14 @@ describeInChromium('the pages of docs/browser.md', () => {
     await page.goto(`${server.url}${name}.html`)
     await expect.poll(() => printed).toEqual(expected)
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
+  })
+
+  it('event-source.html reports that there is no such stream', async () => {
+    const page = await browser.page('about:blank')
+    const printed: string[] = []
+    page.on('console', (message) => printed.push(message.text()))
+    await page.goto(`${server.url}no-stream.html`)
+    await expect.poll(() => printed).toContain('the request was refused')
   })
 
   it('follow.html shows what is appended to the stream of a server', async () => {
