@@ -38,14 +38,15 @@ describeInChromium('the site', () => {
 
   it('runs headwater in the landing page: a second frame follows, and closing loses nothing', async () => {
     const page = await browser.page(new URL('project/index.html', server.url).href)
-    const records = page.locator('.demo .records').first().locator('.body')
+    const list = page.locator('.demo .records').first()
+    const records = list.locator('.body')
     const followed = page.frameLocator('iframe').locator('.records .body')
     await page.getByLabel('Record', { exact: true }).fill('hello')
     await page.getByRole('button', { name: 'Append' }).click()
     await expect.poll(() => records.allTextContents()).toEqual(['hello'])
     await expect.poll(() => followed.allTextContents()).toEqual(['hello'])
     await page.getByRole('button', { name: 'Close the engine' }).click()
-    await expect.poll(() => records.count()).toBe(0)
+    await expect.poll(() => list.innerText()).toBe('Closed')
     await page.getByRole('button', { name: 'Open it again' }).click()
     await expect.poll(() => records.allTextContents()).toEqual(['hello'])
   })
