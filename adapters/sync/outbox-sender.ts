@@ -146,6 +146,8 @@ export class OutboxSender {
     if (this.#losses > 0) {
       await pauseUntil(log.clock, contentionMs(this.#losses, random()), this.#signal)
       this.#signal.throwIfAborted()
+      // Others may have appended meanwhile.
+      this.#tail = undefined
     }
     const { batch } = this.#progress
     const storedFrom = this.#next()[0]?.position

@@ -1,9 +1,9 @@
 import { get, type IncomingMessage } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { serve } from '../../adapters/node/index.ts'
 import { open } from '../../src/index.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { StoredBlock } from '../../src/storage/contract.ts'
 import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
 import { decodeReadBatch } from '../../src/wire/protobuf.ts'
@@ -69,7 +69,7 @@ it.each<[string, Connect]>([
   let next = 0
   for await (const chunk of connect(server.url)) {
     // A client that is sometimes slow, so that the server waits for it.
-    if (next % 100 === 0) await sleep(20)
+    if (next % 100 === 0) for (let turn = 0; turn < 200; turn++) await macrotask()
     for (const frame of decoder.decode(chunk)) {
       for (const { seqNum, body } of decodeReadBatch((frame as MessageFrame).payload).records) {
         expect(seqNum).toBe(next)

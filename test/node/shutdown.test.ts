@@ -49,7 +49,8 @@ describe('close', () => {
     await until(() => gate.waiting.length === 1)
     const closed = server.close({ graceMs: Number.POSITIVE_INFINITY })
     // Longer than a timer that fires at once.
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const start = performance.now()
+    await until(() => performance.now() > start + 50)
     gate.release()
     await Promise.all([closed, client.closed])
     expect(client.received).toMatch(/done$/)

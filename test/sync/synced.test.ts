@@ -3,6 +3,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
+import { Prng } from '../../src/runtime/random.ts'
 import { contentOf, openBoth, openDevice, openServer, until } from './mirrored.ts'
 import { holdableReads, isPost, isRead } from './outboxes.ts'
 
@@ -257,4 +258,34 @@ test('the wait for its end stops when the signal aborts', async () => {
   await expect(synced.close({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
   await synced.close()
   expect(synced.mirror.state.kind).toBe('closed')
+})
+
+test.each([
+  ['without', true],
+  ['with', false],
+])('sends beside a writer that appends twenty times a second, %s producers', async (_, ignoresProducers) => {
+  for (let seed = 1; seed <= 6; seed++) {
+    const { server, origin, network, clock, startSynced } = await openBoth()
+    server.settings.ignoresProducers = ignoresProducers
+    const prng = new Prng(seed)
+    await origin.append('first')
+    network.delay('15ms')
+    network.delay('15ms', { after: true })
+    const synced = startSynced({ random: () => prng.next() })
+    await until(synced.mirror, 'live', clock)
+    let confirmedAfter: number | undefined
+    const start = clock.now()
+    const sending = synced.append('mine').then(async (appended) => {
+      await appended.confirmed()
+      confirmedAfter = clock.now() - start
+    })
+    while (confirmedAfter === undefined && clock.now() - start < 20_000) {
+      if (prng.next() < 0.4) void origin.append('other')
+      await clock.advance('20ms')
+    }
+    expect(confirmedAfter).toBeLessThan(20_000)
+    network.heal()
+    await sending
+    await synced.close()
+  }
 })
