@@ -46,7 +46,7 @@ const POSTGRES_TESTS = [
   'test/engine/service/{basin-service,cleanup,retention,stream-expiry}.test.ts',
   'test/engine/access/tokens.test.ts',
   'test/transfer/restore-stream.test.ts',
-  'test/usage/several-engines.test.ts',
+  'test/usage/storing.test.ts',
 ]
 
 /** Those whose calls the published client has too. It tells neither batches nor heartbeats of a session. */
