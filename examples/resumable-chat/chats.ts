@@ -41,11 +41,23 @@ export class Chats {
     return this.#valuesOf<UIMessage>(`chats/${id}`)
   }
 
-  /** Adds a question, unless it is there, and begins to answer it. Resolves to the name of the answer's stream. */
+  /**
+   * Adds a question, unless it is there, and begins to answer it: after the answer that is being written, which
+   * another page may have asked for. Resolves to the name of the answer's stream.
+   */
   async ask(id: string, question: UIMessage): Promise<string> {
-    const messages = await this.messages(id)
+    let messages = await this.messages(id)
     if (!messages.some((message) => message.id === question.id)) {
-      await this.#basin.stream(`chats/${id}`).json().append(question, { matchSeqNum: messages.length })
+      if (messages.at(-1)?.role === 'user') {
+        await this.#writing.get(await this.#answer(id, messages))?.done
+        messages = await this.messages(id)
+      }
+      try {
+        await this.#basin.stream(`chats/${id}`).json().append(question, { matchSeqNum: messages.length })
+      } catch (error) {
+        if (!HeadwaterError.is(error) || error.code !== 'seq_num_mismatch') throw error
+        return this.ask(id, question) // Another question came first.
+      }
       messages.push(question)
     }
     return this.#answer(id, messages)
@@ -104,7 +116,7 @@ export class Chats {
   /**
    * Appends the chunks that follow `begun`, and resolves to their text. Chunks around the text are appended
    * together with a token or with the end of the stream, so a stream holds whole tokens, whenever the server
-   * stops.
+   * stops. A failure of the model becomes the end of the text, which all pages show, and the AI SDK logs it.
    */
   async #generate(messages: UIMessage[], messageId: string, name: string, begun: string, stop: AbortSignal) {
     const answer = this.#basin.stream(name)
@@ -115,7 +127,12 @@ export class Chats {
     let waiting: RecordInput[] = []
     for await (const chunk of streamText({ model, messages: prompt, abortSignal }).toUIMessageStream()) {
       this.#closing.signal.throwIfAborted()
-      if (chunk.type === 'error') throw new Error(chunk.errorText)
+      if (chunk.type === 'error') {
+        const failure = `\n\n**The answer failed:** ${chunk.errorText}`
+        waiting.push(...textChunks('failure', failure).map((body) => ({ body: JSON.stringify(body) })))
+        text += failure
+        break
+      }
       if (begun !== '' && BEFORE_TEXT.includes(chunk.type)) continue
       // Providers choose the ids of their texts; this is one text.
       if ('id' in chunk) chunk.id = 'answer'
@@ -145,4 +162,12 @@ export class Chats {
 
 function textOf({ parts }: UIMessage): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+function textChunks(id: string, delta: string): UIMessageChunk[] {
+  return [
+    { type: 'text-start', id },
+    { type: 'text-delta', id, delta },
+    { type: 'text-end', id },
+  ]
 }

@@ -250,6 +250,22 @@ describeInChromium('the example', () => {
     await looksGood(asking)
   })
 
+  it('resumable-chat answers two people who ask at the same time, one after the other', async () => {
+    const server = await serve('resumable-chat')
+    const pages = [await one.page(`${server.url}#a-chat`), await other.page(`${server.url}#a-chat`)]
+    for (const [i, page] of pages.entries()) await page.getByLabel('Question').fill(`question ${i}`)
+    await Promise.all(pages.map((page) => page.getByRole('button', { name: 'Ask' }).click()))
+    const messages = (page: Page) => page.locator('main > ol > li').allInnerTexts()
+    for (const page of pages) {
+      await expect.poll(async () => (await messages(page)).length).toBe(4)
+      await expect.poll(() => status(page)).toBe('Ready')
+      const [first, firstAnswer, second, secondAnswer] = await messages(page)
+      expect([first, second].sort()).toEqual(['question 0', 'question 1'])
+      expect(firstAnswer).toMatch(new RegExp(`^You asked: “${first}”.* which is unchanged\\.$`, 's'))
+      expect(secondAnswer).toMatch(new RegExp(`^You asked: “${second}”.* which is unchanged\\.$`, 's'))
+    }
+  })
+
   it('live-query keeps a query up to date in two browsers, also after a restart of the server', async () => {
     const server = await serve('live-query')
     const [mine, theirs] = [await one.page(server.url), await other.page(server.url)]

@@ -23,7 +23,9 @@ interface ChatProps {
 /** A chat whose answers come from streams: a page that is opened while one is written shows it from the start. */
 export function Chat({ id, stored, isOffline, unsent, onLost }: ChatProps) {
   const [initial] = useState(() => (unsent === undefined ? [...stored] : [...stored, unsent]))
-  const chat = useChat({ id, messages: initial, transport, resume: isQuestion(stored.at(-1)) })
+  // Only at the beginning: it must not take the place of a question that is being sent.
+  const [resume] = useState(() => unsent === undefined && isQuestion(stored.at(-1)))
+  const chat = useChat({ id, messages: initial, transport, resume })
   const { messages, sendMessage, setMessages, resumeStream, status } = chat
   const list = useRef<HTMLOListElement>(null)
   const isBusy = status === 'submitted' || status === 'streaming'

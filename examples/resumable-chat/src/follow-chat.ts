@@ -22,7 +22,9 @@ export async function followChat(
       onMessages([...messages])
       onOffline(false)
       const url = new URL(`/v1/stream/chats/${id}`, location.href).href
-      const live = await stream<UIMessage>({ url, live: 'sse', json: true, offset: '-1', signal })
+      const options = { live: 'sse', json: true, offset: '-1', warnOnHttp: false } as const
+      const live = await stream<UIMessage>({ url, ...options, signal })
+      live.closed.catch(() => {}) // The loop below throws the same error.
       let seen = 0
       for await (const message of live.jsonStream()) {
         seen++
