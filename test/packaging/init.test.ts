@@ -51,6 +51,12 @@ it('asks for an example on a terminal', async () => {
   expect(await readdir(folder)).toEqual(['work-queue'])
 })
 
+it('takes an empty answer for none', async () => {
+  const { exitCode, err } = await init(await emptyFolder(), [], { input: '\n', options: TERMINAL })
+  expect(exitCode).toBe(2)
+  expect(err).toContain('the name of an example is required: headwater init EXAMPLE')
+})
+
 it.each(names)('%s becomes a project of exact versions that is named as its folder', async (name) => {
   const folder = await emptyFolder()
   const { out } = await init(folder, [name, './My app'])

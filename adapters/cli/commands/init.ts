@@ -48,7 +48,10 @@ async function chosen(names: readonly string[], { input, print, printError }: Cl
     printError('Name of an example:')
     const lines = createInterface({ input: terminal })
     try {
-      for await (const line of lines) return line.trim()
+      for await (const line of lines) {
+        if (line.trim() !== '') return line.trim()
+        break
+      }
     } finally {
       lines.close()
     }
