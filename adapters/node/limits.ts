@@ -97,9 +97,11 @@ export function limitFirstRequest(session: ServerHttp2Session, headersMs: number
  */
 export function limitSilence(session: ServerHttp2Session): void {
   const { socket } = session
-  let received = 0
+  let received: number | undefined
   const timer = setInterval(() => {
-    if (session.destroyed || socket.bytesRead === received) return session.destroy()
+    // Other runtimes may not count what arrives.
+    const isSilent = received !== undefined && socket.bytesRead === received
+    if (session.destroyed || isSilent) return session.destroy()
     received = socket.bytesRead
     // The client has to acknowledge these empty settings. Node sends no PING to a client that has sent GOAWAY
     // and still reads its sessions.
