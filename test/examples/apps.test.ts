@@ -83,6 +83,8 @@ describeInChromium('the example', () => {
     await expect.poll(() => isControlled(ada)).toBe(true)
     await server.stop()
     await say(ada, 'without a server')
+    // It is shown once it is stored, which a reload may interrupt.
+    await shows(ada, MARKUP, 'without a server')
     await expect.poll(() => status(ada)).toContain('Offline')
     await ada.reload()
     await shows(ada, MARKUP, 'without a server')
