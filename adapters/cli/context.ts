@@ -40,7 +40,7 @@ export interface StorageFactory {
   s3(bucket: string, prefix: string, options: BucketOptions): Storage
 }
 
-/** What the query of an `s3:` URL may contain. */
+/** The options in the query of an `s3:` URL. */
 export type BucketOptions = Pick<ObjectStorageOptions, 'flushMs' | 'takeOver' | 'cacheDirectory'>
 
 interface SignalSource {

@@ -7,7 +7,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'
 import { assertInteger } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
+import { Condition } from '../../src/runtime/condition.ts'
 import type { ChangeSource, StreamChange } from '../../src/sync/changes.ts'
 import {
   type FoldedRecord,
@@ -72,7 +72,7 @@ export class Fold<State> {
   readonly #following = new AbortController()
   readonly #done: Promise<void>
   #ignoreSignal = () => {}
-  readonly #changes = new ChangeNotifier()
+  readonly #changes = new Condition()
   #state: FoldState<State>
   #isLoaded = false
   #closing: Promise<void> | undefined

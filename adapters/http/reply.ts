@@ -19,7 +19,7 @@ export interface ReplyStream extends AsyncIterable<ReplyChunk> {
    */
   onEvicted?: (() => void) | undefined
 
-  /** Called by a bridge that asks for the next chunk only when it has no more use for the one before. */
+  /** A bridge calls it if it asks for the next chunk only when it has no more use for the one before. */
   reuseMemory?(): void
 }
 

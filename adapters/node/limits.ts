@@ -99,10 +99,11 @@ export function limitSilence(session: ServerHttp2Session): void {
   const { socket } = session
   let received: number | undefined
   const timer = setInterval(() => {
-    // Other runtimes may not count what arrives.
-    const isSilent = received !== undefined && socket.bytesRead === received
-    if (session.destroyed || isSilent) return session.destroy()
-    received = socket.bytesRead
+    // The socket of a destroyed session throws. Other runtimes may not count what arrives.
+    if (session.destroyed) return
+    const { bytesRead } = socket
+    if (bytesRead !== undefined && bytesRead === received) return session.destroy()
+    received = bytesRead
     // The client has to acknowledge these empty settings. Node sends no PING to a client that has sent GOAWAY
     // and still reads its sessions.
     session.settings({})

@@ -164,8 +164,8 @@ export function discardUpload(req: NodeRequest, res: NodeResponse, lingerMs: num
   const stream = http2StreamOf(res)
   const isUploaded = () => (stream === undefined ? req.complete : stream.endAfterHeaders || req.readableEnded)
   if (isUploaded()) return
-  // A client that does not read its response must not fill buffers with an upload meanwhile. An append session
-  // listens to its upload.
+  // A client that does not read its response must not fill buffers with an upload meanwhile. An append
+  // session listens to its upload.
   if (req.listenerCount('readable') === 0) req.resume()
   const outlet = stream ?? res
   outlet.once('finish', () => {

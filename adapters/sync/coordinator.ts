@@ -3,8 +3,8 @@ import { contendForLock } from '../../src/runtime/page-lock.ts'
 /** A candidate for work that only one should do. */
 interface Candidate {
   /**
-   * Called with true when the work is this candidate's, and with false when it no longer is. Without it, only
-   * messages are exchanged.
+   * Receives true when the work is this candidate's, and false when it no longer is. Without it, only messages
+   * are exchanged.
    */
   readonly onElected?: ((isElected: boolean) => void) | undefined
   /** Called with each message of another candidate. Messages are hints: they may come late or get lost. */

@@ -5,8 +5,8 @@ import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { fenceRecord, type SequencedRecord } from '../../src/model/record.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
-import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
+import { Condition } from '../../src/runtime/condition.ts'
 import { secureRandom } from '../../src/runtime/random.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
 import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
@@ -54,7 +54,7 @@ export class OutboxLog {
   readonly #stream: Stream
   readonly #random: () => number
   readonly #signal: AbortSignal
-  readonly #changes = new ChangeNotifier()
+  readonly #changes = new Condition()
   readonly #outbox: LogListener
   #identity = ''
   #state = new OutboxState()
@@ -183,8 +183,8 @@ export class OutboxLog {
   }
 
   /**
-   * Called before a mirror connects. Resolves to a function that notes which entries the mirror has received:
-   * before it copies them, so that a view of the copy never shows them as pending too.
+   * Prepares the copying of a mirror, before it connects. Resolves to a function that notes which entries the
+   * mirror has received: before it copies them, so that a view of the copy never shows them as pending too.
    */
   async beginCopying(signal: AbortSignal): Promise<NoteReceived> {
     if (this.end !== undefined) return async () => {}

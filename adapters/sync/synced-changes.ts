@@ -5,7 +5,7 @@ import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { isCommandShaped, type SequencedRecord, textRecord } from '../../src/model/record.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
+import { Condition } from '../../src/runtime/condition.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
@@ -89,7 +89,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
   #version = 0
   /** The version when the pending records were looked at last. */
   #seen = 0
-  readonly #changes = new ChangeNotifier()
+  readonly #changes = new Condition()
   /** The change before; undefined after the copy was replaced. */
   #last: RecordChange | undefined
   #isReset = false

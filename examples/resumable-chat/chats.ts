@@ -7,8 +7,8 @@ const JSON_STREAM = { metadata: { 'content-type': 'application/json' } }
 const BEFORE_TEXT: readonly string[] = ['start', 'start-step', 'text-start']
 
 /**
- * The chats of a basin. `chats/ID` has the finished messages of a chat, `answers/ID/MESSAGE` the answer to the
- * message with that id: the chunks that the AI SDK shows, one record each. An answer that is complete is
+ * The chats of a basin. `chats/ID` has the finished messages of a chat, `answers/ID/MESSAGE` the answer to
+ * the message with that id: the chunks that the AI SDK shows, one record each. An answer that is complete is
  * closed.
  */
 export class Chats {
@@ -42,8 +42,8 @@ export class Chats {
   }
 
   /**
-   * Adds a question, unless it is there, and begins to answer it: after the answer that is being written, which
-   * another page may have asked for. Resolves to the name of the answer's stream.
+   * Adds a question, unless it is there, and begins to answer it: after the answer that is being written,
+   * which another page may have asked for. Resolves to the name of the answer's stream.
    */
   async ask(id: string, question: UIMessage): Promise<string> {
     let messages = await this.messages(id)

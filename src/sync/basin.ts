@@ -75,7 +75,7 @@ export function connectedStreams(
   const others = open.slice(connectionsMax - 1)
   const dueInMs = ({ visitedAt }: OpenStream) =>
     visitedAt === Number.POSITIVE_INFINITY ? visitedAt : everyMs - Math.abs(now - visitedAt)
-  const [first] = [...others].sort((a, b) => (dueInMs(a) < dueInMs(b) ? -1 : 1))
+  const first = others.find((one) => others.every((other) => dueInMs(one) <= dueInMs(other)))
   // Those that are due soon follow one that was visited, before the connection goes back.
   const isVisiting = others.slice(1).some(({ name }) => before.has(name))
   const isDue = first !== undefined && dueInMs(first) <= (isVisiting ? everyMs / 2 : 0)

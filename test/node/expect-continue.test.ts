@@ -26,7 +26,7 @@ test('continues an upload over HTTP/2', async () => {
   expect((await http2Response(stream)).headers[':status']).toBe(200)
 })
 
-describe('an HTTP/2 client that leaves before it is told to continue', () => {
+describe('an HTTP/2 client that leaves before `100 Continue`', () => {
   test.each([
     ['a reset', frame('rstStream', 0, 1, [0, 0, 0, 8])],
     ['GOAWAY with an error', frame('goAway', 0, 0, [0, 0, 0, 0, 0, 0, 0, 1])],

@@ -13,8 +13,8 @@ export const initCommand = (context: CliContext) =>
     description: 'Write an example into an empty folder, to start from',
     examples: ['headwater init resumable-chat', 'headwater init work-queue ./my-queue'],
     notes: [
-      'Without EXAMPLE, lists the examples, and asks for one on a terminal. FOLDER must be empty or missing. It',
-      'gets a project with a package.json of that name; nothing is installed or sent.',
+      'Without EXAMPLE, lists the examples, and asks for one on a terminal. FOLDER must be empty or missing.',
+      'It gets a project with a package.json of that name; nothing is installed or sent.',
     ],
   })
     .argument('[EXAMPLE]', 'Name of an example')
@@ -37,7 +37,7 @@ export const initCommand = (context: CliContext) =>
       context.print(`  cd ${folder} && npm install && npm run dev`)
     })
 
-/** Lists the examples, and resolves to the answer of a user. A program in place of a user could not answer. */
+/** Lists the examples, and resolves to the answer of a user. Rejects without a terminal. */
 async function chosen(names: readonly string[], { input, print, printError }: CliContext): Promise<string> {
   const width = Math.max(...names.map((name) => name.length))
   for (const name of names) {

@@ -19,7 +19,7 @@ import {
 
 type Header = readonly [name: string, value: string]
 
-/** What can be appended: its name in the menu, the label of the text, and a hint. */
+/** The kinds of records in the menu: the name, the label of the text, and a hint. */
 const MODES = {
   one: ['One record', 'Body', 'The text of the record. Ctrl+Enter appends.'],
   base64: ['One record, in base64', 'Body in base64', 'The bytes of the record. Ctrl+Enter appends.'],

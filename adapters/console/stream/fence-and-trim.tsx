@@ -34,7 +34,7 @@ function Fence({ target, stream, onDone }: CommandProps) {
   const { announce } = useConsole()
   const form = useRef<HTMLFormElement>(null)
   const [isGuarded, setGuarded] = useState(false)
-  /** What is asked about; an empty token removes the fence. */
+  /** The change to confirm; an empty token removes the fence. */
   const [confirming, setConfirming] = useState<FormValues>()
   const conditionsOf = ({ current }: FormValues) => (current === undefined ? {} : { fencingToken: current })
   const fence = async ({ token = '', ...conditions }: FormValues) => {

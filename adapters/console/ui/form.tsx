@@ -162,7 +162,7 @@ export function DurationField(props: {
   )
 }
 
-/** The seconds of a {@link DurationField}. Throws an error with a message for people unless they are positive. */
+/** The seconds of a {@link DurationField}. Throws an error with a readable message unless they are positive. */
 export function secondsOf(values: FormValues, name: string, label: string): number {
   const count = values[name] ?? ''
   const seconds = /^[0-9]+$/.test(count.trim()) ? Number(count) * Number(values[`${name}-unit`]) : 0
@@ -174,9 +174,9 @@ export function secondsOf(values: FormValues, name: string, label: string): numb
 export function Checkbox(props: {
   readonly label: ComponentChildren
   readonly name?: string | undefined
-  /** Whether it is checked at first. */
+  /** Its state at first. */
   readonly initial?: boolean | undefined
-  /** Whether it is checked, if its owner decides. */
+  /** Its state, if its owner decides. */
   readonly checked?: boolean | undefined
   readonly disabled?: boolean | undefined
   readonly onChange?: ((checked: boolean) => void) | undefined

@@ -115,7 +115,7 @@ class Selection {
   /** Blocks of an append that a read without parts of appends has not seen completely. */
   #parts: StoredBlock[] = []
   #end = 0
-  /** What is left of the memory that the caller lends. */
+  /** The rest of the memory that the caller lends. */
   #memory: Uint8Array | undefined
 
   constructor(range: ReadRange, freedBelow: number) {

@@ -194,7 +194,7 @@ export class BucketMedium implements Medium {
       const confirmedBy = confirmations.get(key)
       if (parsed(name).kind === 'checkpoint' && confirmedBy === undefined) unused.push(key)
       else {
-        // Of two segments with the same number, no checkpoint counts that needs the one of the earlier writer.
+        // Of two segments with one number, no checkpoint counts that needs that of the earlier writer.
         const earlier = this.#files.get(name)
         if (earlier !== undefined) unused.push(earlier.key)
         this.#files.set(name, { key, bytes, confirmedBy })
@@ -295,15 +295,15 @@ async function addFence(bucket: S3Bucket): Promise<number> {
     if ((await addPiece(bucket, index, newPieceHeader(0), new Uint8Array())) !== 'added') continue
     last = await lastIndex(bucket)
     if (last === index) return index
-    // Behind the end of the chain, where a removed piece has left its number free, or another opening followed.
-    // Removing the piece would free its number for a writer that the other opening has fenced.
+    // Behind the end of the chain, where a removed piece has left its number free, or another opening
+    // followed. Removing the piece would free its number for a writer that the other opening has fenced.
   }
   throw new StorageFailure('blocked', 'another process writes to the bucket', { nothingWritten: true })
 }
 
 /**
- * Stores a piece if its number is free. Resolves to `refused` if another piece has it, and to `unknown` if that
- * one may have got it after this one was stored and removed.
+ * Stores a piece if its number is free. Resolves to `refused` if another piece has it, and to `unknown` if
+ * that one may have got it after this one was stored and removed.
  */
 async function addPiece(
   bucket: S3Bucket,

@@ -16,8 +16,8 @@ interface Owner {
 }
 
 /**
- * Who has the bucket open. It only tells people: writers exclude each other by the numbers of their pieces, so
- * an owner that is taken for dead does no harm.
+ * The process that has the bucket open, for error messages only: writers exclude each other by the numbers of
+ * their pieces, so an owner that is taken for dead does no harm.
  */
 export class BucketOwner {
   readonly #bucket: S3Bucket

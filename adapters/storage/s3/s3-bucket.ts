@@ -14,7 +14,7 @@ export interface S3Location {
   /** Undefined for AWS. */
   readonly endpoint: string | undefined
   readonly region: string
-  /** Called at first, and once the bucket no longer accepts the credentials. */
+  /** Resolves to the credentials. Called again once the bucket no longer accepts them. */
   credentials(): Promise<S3Credentials>
   readonly fetch: typeof fetch
 }
@@ -198,7 +198,7 @@ export class S3Bucket {
     }
   }
 
-  /** Lists uploads that are neither finished nor abandoned, at most a thousand. Empty without the permission. */
+  /** Lists up to 1,000 uploads that are neither finished nor abandoned; none without the permission. */
   async uploads(): Promise<readonly { readonly key: string; readonly uploadId: string }[]> {
     const { prefix } = this.#location
     const query = { uploads: '', prefix }

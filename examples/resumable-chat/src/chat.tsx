@@ -20,7 +20,7 @@ interface ChatProps {
   readonly onLost: (unsent: UIMessage | undefined) => void
 }
 
-/** A chat whose answers come from streams: a page that is opened while one is written shows it from the start. */
+/** A chat whose answers come from streams: a page that opens while one is written shows it from the start. */
 export function Chat({ id, stored, isOffline, unsent, onLost }: ChatProps) {
   const [initial] = useState(() => (unsent === undefined ? [...stored] : [...stored, unsent]))
   // Only at the beginning: it must not take the place of a question that is being sent.

@@ -8,7 +8,7 @@ import { BASIN, bodyOf, STREAMS } from './records.ts'
 
 /**
  * Appends to some streams of a bucket until another writer has taken it over, or until it is killed. Opens the
- * bucket again after any other failure, unless it was told to end. Prints what was acknowledged.
+ * bucket again after any other failure, unless it has to end. Prints what was acknowledged.
  */
 const [writer, endpoint, bucket] = process.argv.slice(2) as [string, string, string]
 /** Journals are rolled all the time. */

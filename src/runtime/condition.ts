@@ -1,7 +1,7 @@
 import { type AnySignal, unlessAborted } from './abort.ts'
 
 /** Tells listeners that something has changed, and waits until a condition holds. */
-export class ChangeNotifier {
+export class Condition {
   readonly #listeners = new Set<() => void>()
 
   /** Calls back after each change. The returned function ends that. */

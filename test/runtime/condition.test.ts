@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { ChangeNotifier } from '../../src/runtime/change-notifier.ts'
+import { Condition } from '../../src/runtime/condition.ts'
 
 test('a wait ends with the change after which its condition holds', async () => {
-  const changes = new ChangeNotifier()
+  const changes = new Condition()
   let value = 0
   const ended: number[] = []
   const [first, second] = [1, 2].map((least) =>
@@ -20,7 +20,7 @@ test('a wait ends with the change after which its condition holds', async () => 
 })
 
 test.each([true, false])('a condition that throws ends the wait: at once %s', async (isAtOnce) => {
-  const changes = new ChangeNotifier()
+  const changes = new Condition()
   let fails = isAtOnce
   const waiting = changes.until(() => {
     if (fails) throw new Error('failed')
@@ -32,7 +32,7 @@ test.each([true, false])('a condition that throws ends the wait: at once %s', as
 })
 
 test('a wait whose signal aborts leaves no listener', async () => {
-  const changes = new ChangeNotifier()
+  const changes = new Condition()
   const stop = new AbortController()
   let checks = 0
   const waiting = changes.until(() => ++checks < 0, stop.signal)
