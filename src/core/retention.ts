@@ -75,6 +75,23 @@ export function reclaimablePoint(trims: readonly Trim[], before: number): number
   return trims.reduce((point, trim) => (trim.at <= before ? Math.max(point, trim.point) : point), 0)
 }
 
+/** Returns when a block of a log can be freed, in milliseconds: after a trim, and by its expiry; null for never. */
+export function reclaimTimes(
+  block: { readonly firstSeqNum: number; readonly endSeqNum: number; readonly expiresAt: number | null },
+  log: { readonly trims: readonly Trim[]; readonly extensions?: readonly RetentionExtension[] | undefined },
+): { readonly trimmedAt: number | null; readonly expiresAt: number | null } {
+  const trim = log.trims.find(({ point }) => point >= block.endSeqNum)
+  return { trimmedAt: trim?.at ?? null, expiresAt: blockExpiresAt(block, log.extensions) }
+}
+
+/** Whether a block with these times may be freed. */
+export function isReclaimable(
+  { trimmedAt, expiresAt }: ReturnType<typeof reclaimTimes>,
+  { now, trimmedBefore }: { readonly now: number; readonly trimmedBefore: number },
+): boolean {
+  return isPast(trimmedAt, trimmedBefore) || isPast(expiresAt, now)
+}
+
 /**
  * Records with less than this left, in milliseconds, are not extended, because an engine whose clock is ahead
  * may free them at the same time.

@@ -3,7 +3,7 @@ import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.t
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { PendingItem } from '../../../src/storage/group-commit.ts'
 import { hasNewTrim } from '../../../src/storage/heads.ts'
-import { blockKey, encodeBlock, encodeExpiry, expiryKey, INLINE_BYTES_MAX, partKey } from './layout.ts'
+import { blockKey, encodeBlock, firstBlockOf, INLINE_BYTES_MAX, partKey } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, type LogEntries, transact } from './transaction.ts'
 
@@ -86,20 +86,21 @@ async function draftAppends(
     plan = planAppends(requests, { headOf: () => entry.log?.head })
   }
   for (const { blocks, head } of plan.logs) {
-    let { meteredBytes, unmerged, ...log } = entry.log!
+    let { meteredBytes, unmerged, first, ...log } = entry.log!
     for (const block of blocks) {
       addBlock(draft, logId, block, valueBytesMax)
+      first ??= firstBlockOf(block)
       meteredBytes += block.meteredBytes
       unmerged++
     }
-    draft.putLog(logId, entry, { ...log, head, meteredBytes, unmerged })
+    draft.putLog(logId, entry, { ...log, head, meteredBytes, first, unmerged })
   }
   return plan.conflicts
 }
 
 /** Adds a block to a batch. */
 export function addBlock({ puts }: Draft, logId: string, block: StoredBlock, valueBytesMax: number): void {
-  const { endSeqNum, expiresAt, meteredBytes, data } = block
+  const { endSeqNum, data } = block
   const isInline = data.length <= INLINE_BYTES_MAX
   const parts = isInline ? 0 : Math.ceil(data.length / valueBytesMax)
   puts.push([blockKey(logId, endSeqNum), encodeBlock(block, parts)])
@@ -108,6 +109,4 @@ export function addBlock({ puts }: Draft, logId: string, block: StoredBlock, val
     // A copy: the store may keep it, and the data may be a view of a larger buffer.
     puts.push([partKey(logId, endSeqNum, part), new Uint8Array(data.subarray(start, start + valueBytesMax))])
   }
-  if (expiresAt === null) return
-  puts.push([expiryKey({ expiresAt, logId, endSeqNum }), encodeExpiry({ meteredBytes, parts })])
 }

@@ -13,7 +13,7 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
  * | `b` log end | a block: seven numbers (below), and its data if that is short |
  * | `d` log end part | a part of the data of a longer block |
  * | `t` time log | empty: at this time a trim, or at 0 the deletion, left blocks to free |
- * | `x` time log end | a block that expires at this time: its metered bytes and number of parts |
+ * | `x` time log | empty: at this time the first block of the log expires |
  *
  * A log is its id in UTF-8 after two bytes with its length, and `end` the sequence number after a block.
  * Numbers are float64, big-endian: that orders those that are not negative. The part has four bytes.
@@ -26,19 +26,20 @@ export const FORMAT_KEY: Uint8Array = utf8('f')
 const NUMBER_BYTES = 8
 const HEADER_NUMBERS = 7
 const HEADER_BYTES = HEADER_NUMBERS * NUMBER_BYTES
-/** The position of the expiry among the numbers of a block. */
-const EXPIRY_INDEX = 5
 
 /** Longer data has a value of its own, so that looking for a block does not load it. */
 export const INLINE_BYTES_MAX = 16_384
+
+/** What tells when a block can be freed. A block that was merged may end later. */
+export type FirstBlock = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'expiresAt'>
 
 /** A log that exists. */
 export interface KeyValueLog {
   readonly head: Head
   /** The metered bytes of the blocks that are not freed. */
   readonly meteredBytes: number
-  /** Everything that ends at or below this sequence number was freed after a trim. */
-  readonly freedBelow: number
+  /** The first block that is not freed, which is freed before the others; null without one. */
+  readonly first: FirstBlock | null
   /** Blocks that end at or below this sequence number are not merged any more. */
   readonly mergedBelow: number
   /** The number of blocks behind those. */
@@ -46,20 +47,15 @@ export interface KeyValueLog {
 }
 
 /** What a new log has besides its head. */
-export const EMPTY_LOG = { meteredBytes: 0, freedBelow: 0, mergedBelow: 0, unmerged: 0 } as const
+export const EMPTY_LOG = { meteredBytes: 0, first: null, mergedBelow: 0, unmerged: 0 } as const
+
+export function firstBlockOf({ firstSeqNum, endSeqNum, expiresAt }: StoredBlock): FirstBlock {
+  return { firstSeqNum, endSeqNum, expiresAt }
+}
 
 /** A block whose data may be stored in parts. */
 export interface BlockEntry extends StoredBlock {
   /** The number of parts; 0 if `data` is complete. Otherwise `data` is empty. */
-  readonly parts: number
-}
-
-/** A block as the index of expiries names it. */
-export interface ExpiringBlock {
-  readonly logId: string
-  readonly endSeqNum: number
-  readonly expiresAt: number
-  readonly meteredBytes: number
   readonly parts: number
 }
 
@@ -104,8 +100,8 @@ export function encodeLog(log: KeyValueLog | undefined): Uint8Array {
 export function decodeLog(value: Uint8Array): KeyValueLog | undefined {
   const log = parseJson(lossyTextOf(value)) as KeyValueLog | null
   if (log === null) return undefined
-  const { head, meteredBytes, freedBelow, mergedBelow, unmerged } = log
-  const numbers = [head?.tail?.seqNum, meteredBytes, freedBelow, mergedBelow, unmerged]
+  const { head, meteredBytes, first, mergedBelow, unmerged } = log
+  const numbers = [head?.tail?.seqNum, meteredBytes, first?.endSeqNum ?? 0, mergedBelow, unmerged]
   const isWhole = numbers.every(Number.isSafeInteger)
   if (!isWhole || !Array.isArray(head.trims)) throw storeDamaged('the entry of a log is invalid')
   return log
@@ -129,13 +125,6 @@ export function encodeBlock(block: StoredBlock, parts: number): Uint8Array {
     parts,
   )
   return parts === 0 ? concatBytes([header, data]) : header
-}
-
-/** The value of a block that expires at another time. */
-export function withExpiry(value: Uint8Array, expiresAt: number | null): Uint8Array {
-  const copy = value.slice()
-  copy.set(numbers(expiresAt ?? Number.POSITIVE_INFINITY), EXPIRY_INDEX * NUMBER_BYTES)
-  return copy
 }
 
 /** Throws `StorageFailure` of kind `corrupt` if the value is damaged. */
@@ -169,34 +158,20 @@ export function partKey(logId: string, endSeqNum: number, part: number): Uint8Ar
   return concatBytes([utf8('d'), logBytes(logId), numbers(endSeqNum), partBytes])
 }
 
+/** When logs have blocks to free: after a trim or their deletion, and because they expire. */
+export type DueIndex = 't' | 'x'
+
 /** The key that states that a log has blocks to free from this time on. */
-export function dueKey(time: number, logId: string): Uint8Array {
-  return concatBytes([utf8('t'), numbers(time), logBytes(logId)])
+export function dueKey(index: DueIndex, time: number, logId: string): Uint8Array {
+  return concatBytes([utf8(index), numbers(time), logBytes(logId)])
 }
 
 export function logIdOfDueKey(key: Uint8Array): string {
-  return logIdAt(key, 1 + NUMBER_BYTES).logId
+  return lossyTextOf(key.subarray(1 + NUMBER_BYTES + LENGTH_BYTES))
 }
 
-export function expiryKey({ expiresAt, logId, endSeqNum }: Omit<ExpiringBlock, 'meteredBytes' | 'parts'>) {
-  return concatBytes([utf8('x'), numbers(expiresAt), logBytes(logId), numbers(endSeqNum)])
-}
-
-export function encodeExpiry({ meteredBytes, parts }: Pick<ExpiringBlock, 'meteredBytes' | 'parts'>) {
-  return numbers(meteredBytes, parts)
-}
-
-export function decodeExpiry(key: Uint8Array, value: Uint8Array): ExpiringBlock {
-  const { logId, end } = logIdAt(key, 1 + NUMBER_BYTES)
-  if (key.length !== end + NUMBER_BYTES || value.length !== 2 * NUMBER_BYTES) {
-    throw storeDamaged('an entry of the index of expiries is invalid')
-  }
-  const [expiresAt, endSeqNum] = [numberAt(key.subarray(1), 0), numberAt(key.subarray(end), 0)]
-  return { logId, endSeqNum, expiresAt, meteredBytes: numberAt(value, 0), parts: numberAt(value, 1) }
-}
-
-/** The range of an index (`t`, `x`) up to a time, inclusive. */
-export function indexRange(index: 't' | 'x', time: number) {
+/** The range of an index up to a time, inclusive. */
+export function dueRange(index: DueIndex, time: number) {
   // Every key at this time is longer, and a log id of 65,535 bytes would be too long.
   const to = concatBytes([utf8(index), numbers(Math.max(time, 0)), Uint8Array.of(0xff, 0xff)])
   return { from: utf8(index), to }
@@ -212,17 +187,13 @@ export function storeDamaged(problem: string): StorageFailure {
 }
 
 const LOG_ID_BYTES_MAX = 1_024
+const LENGTH_BYTES = 2
 
 function logBytes(logId: string): Uint8Array {
   const id = utf8(logId)
   if (id.length > LOG_ID_BYTES_MAX)
     throw new RangeError(`a log id has ${id.length} bytes; at most 1,024 are possible`)
   return concatBytes([Uint8Array.of(id.length >> 8, id.length & 0xff), id])
-}
-
-function logIdAt(key: Uint8Array, start: number): { readonly logId: string; readonly end: number } {
-  const end = start + 2 + ((key[start]! << 8) | key[start + 1]!)
-  return { logId: lossyTextOf(key.subarray(start + 2, end)), end }
 }
 
 function numbers(...values: number[]): Uint8Array {

@@ -44,7 +44,7 @@ const FORMAT_CHARACTERS_MAX = 20
  * Creates a storage in an ordered key-value store, with everything that the contract requires. Does nothing
  * until it is opened.
  *
- * An append writes two values, three if the records expire; appends that wait share a batch. Small blocks of
+ * An append writes two values; appends that wait share a batch. Small blocks of
  * records that do not expire are merged in the background. Other engines are not notified of changes: they
  * poll. Throws `invalid` for invalid options.
  */

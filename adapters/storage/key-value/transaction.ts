@@ -1,6 +1,7 @@
+import { reclaimTimes } from '../../../src/core/retention.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { RecentMap } from '../../../src/storage/ordered-list.ts'
-import { decodeLog, dueKey, encodeLog, type KeyValueLog, logKey } from './layout.ts'
+import { type DueIndex, decodeLog, dueKey, encodeLog, type KeyValueLog, logKey } from './layout.ts'
 import type { KeyValueBatch, OrderedKeyValueStore } from './store.ts'
 
 /** The entry of a log as it is stored. */
@@ -65,35 +66,37 @@ export class Draft implements KeyValueBatch {
     this.frees = frees
   }
 
-  /** Replaces the entry of a log, expecting the one that was read, and moves it in the index of due logs. */
+  /** Replaces the entry of a log, expecting the one that was read, and moves it in the indexes of due logs. */
   putLog(logId: string, before: LogEntry, log: KeyValueLog | undefined): void {
-    const entry = logEntryOf(log)
+    const value = encodeLog(log)
     this.expected.push([logKey(logId), before.value])
-    this.puts.push([logKey(logId), entry.value!])
-    this.entries.set(logId, entry)
-    const isDeleted = log === undefined
-    this.#reschedule(logId, before.log && dueTimeOf(before.log), isDeleted ? DELETED : dueTimeOf(log))
+    this.puts.push([logKey(logId), value])
+    this.entries.set(logId, { value, log })
+    const [old, next] = [before.log && dueTimes(before.log), log ? dueTimes(log) : DELETED]
+    for (const index of ['t', 'x'] as const) {
+      const [from, to] = [old?.[index] ?? null, next[index]]
+      if (from === to) continue
+      if (from !== null) this.deletes.push(dueKey(index, from, logId))
+      if (to !== null) this.puts.push([dueKey(index, to, logId), new Uint8Array(0)])
+    }
   }
 
   /** Removes the entry of a deleted log that has no blocks left. */
   removeLog(logId: string, { value }: LogEntry): void {
     this.expected.push([logKey(logId), value])
-    this.deletes.push(logKey(logId), dueKey(DELETED, logId))
-  }
-
-  #reschedule(logId: string, before: number | undefined, after: number | undefined): void {
-    if (before === after) return
-    if (before !== undefined) this.deletes.push(dueKey(before, logId))
-    if (after !== undefined) this.puts.push([dueKey(after, logId), new Uint8Array(0)])
+    this.deletes.push(logKey(logId), dueKey('t', DELETED.t, logId))
   }
 }
 
-/** Deleted logs are always due. */
-const DELETED = 0
+/** When a log is due in each index; null for never. */
+type DueTimes = Readonly<Record<DueIndex, number | null>>
 
-/** The time of the first trim that may have left blocks to free. */
-function dueTimeOf({ head, freedBelow }: KeyValueLog): number | undefined {
-  return head.trims.find(({ point }) => point > freedBelow)?.at
+/** Deleted logs are always due. */
+const DELETED = { t: 0, x: null }
+
+function dueTimes({ head, first }: KeyValueLog): DueTimes {
+  const { trimmedAt, expiresAt } = first ? reclaimTimes(first, head) : { trimmedAt: null, expiresAt: null }
+  return { t: trimmedAt, x: expiresAt }
 }
 
 /** Each failed attempt means that another writer succeeded, so more are needed only if a store is broken. */
@@ -131,8 +134,4 @@ async function isApplied(store: OrderedKeyValueStore, logs: LogEntries, batch: D
     logs.forget()
     throw error
   }
-}
-
-function logEntryOf(log: KeyValueLog | undefined): LogEntry {
-  return { value: encodeLog(log), log }
 }

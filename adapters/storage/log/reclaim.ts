@@ -1,4 +1,4 @@
-import { blockExpiresAt, isBlockExpired, reclaimablePoint } from '../../../src/core/retention.ts'
+import { isBlockExpired, isReclaimable, reclaimablePoint, reclaimTimes } from '../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { ReadableMedium } from '../media/medium.ts'
 import type { FirstBlock, FreeChange } from './changes.ts'
@@ -64,14 +64,13 @@ async function freeableOf(
   blocksMax: number,
 ): Promise<Freeable | undefined> {
   const { trims, extensions, epoch } = log.head
-  const point = reclaimablePoint(trims, limits.trimmedBefore)
   let [below, blocks, meteredBytes] = [0, 0, 0]
   let next: FirstBlock | null = null
-  const isFreeable = (block: FirstBlock) =>
-    block.endSeqNum <= point || isBlockExpired(blockExpiresAt(block, extensions), limits.now)
+  const isFreeable = (block: FirstBlock) => isReclaimable(reclaimTimes(block, log.head), limits)
   /** Whether a run can be freed without a look at its blocks. */
   const isWhole = ({ endSeqNum, lastExpiry }: Run) =>
-    endSeqNum <= point || (!extensions?.length && isBlockExpired(lastExpiry, limits.now))
+    endSeqNum <= reclaimablePoint(trims, limits.trimmedBefore) ||
+    (!extensions?.length && isBlockExpired(lastExpiry, limits.now))
   const take = (part: { readonly endSeqNum: number; readonly meteredBytes: number }, count: number) => {
     below = part.endSeqNum
     blocks += count

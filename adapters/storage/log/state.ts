@@ -1,4 +1,4 @@
-import { blockExpiresAt } from '../../../src/core/retention.ts'
+import { reclaimTimes } from '../../../src/core/retention.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
 import { type WriteStateChange, withWriteStateChange } from '../../../src/storage/heads.ts'
@@ -250,9 +250,7 @@ const LOG_CODEC: EntryCodec<Log> = {
   dueOf(log) {
     const first = firstOf(log)
     if (first === undefined) return Number.POSITIVE_INFINITY
-    const { trims, extensions } = log.head
-    const trim = trims.find(({ point }) => point >= first.endSeqNum)?.at
-    const expiry = blockExpiresAt(first, extensions)
-    return Math.min(trim ?? Number.POSITIVE_INFINITY, expiry ?? Number.POSITIVE_INFINITY)
+    const { trimmedAt, expiresAt } = reclaimTimes(first, log.head)
+    return Math.min(trimmedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY)
   },
 }

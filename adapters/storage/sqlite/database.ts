@@ -37,10 +37,10 @@ const TABLES = [
   `headwater_documents (
     collection TEXT, key BLOB, value TEXT, version INTEGER, PRIMARY KEY (collection, key)
   ) WITHOUT ROWID`,
-  // `head` is JSON; null in a deleted log that still has blocks. `due_at` is when a trim, or the deletion,
-  // left blocks to free.
+  // `head` is JSON; null in a deleted log that still has blocks. The times are those of its first block, which
+  // is freed first: when it was trimmed, or 0 in a deleted log, and when it expires.
   `headwater_logs (
-    id TEXT PRIMARY KEY, head TEXT, metered_bytes INTEGER, due_at INTEGER
+    id TEXT PRIMARY KEY, head TEXT, metered_bytes INTEGER, trimmed_at INTEGER, expires_at INTEGER
   ) WITHOUT ROWID`,
   // A block of more than PART_BYTES takes several rows. Those after the first have only the data.
   `headwater_blocks (
@@ -50,8 +50,8 @@ const TABLES = [
   ) WITHOUT ROWID`,
 ]
 const INDEXES = [
-  `headwater_logs_due ON headwater_logs (due_at) WHERE due_at IS NOT NULL`,
-  `headwater_blocks_expiry ON headwater_blocks (expires_at) WHERE expires_at IS NOT NULL`,
+  'headwater_logs_trims ON headwater_logs (trimmed_at) WHERE trimmed_at IS NOT NULL',
+  'headwater_logs_expiry ON headwater_logs (expires_at) WHERE expires_at IS NOT NULL',
 ]
 
 /** The tables of the storage in a database. */

@@ -1,8 +1,16 @@
+import { isReclaimable, reclaimTimes } from '../../../src/core/retention.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { planAppends } from '../../../src/storage/append-plan.ts'
 import { BlockCollector, type BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { LogHeads, LogUpdate } from '../../../src/storage/commit-plan.ts'
-import type { AppendRequest, Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import type {
+  AppendRequest,
+  Head,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StoredBlock,
+} from '../../../src/storage/contract.ts'
 import { cutBlock } from '../../../src/storage/cut-block.ts'
 import type { StorageConflict } from '../../../src/storage/errors.ts'
 import type { SqliteRow, SqliteTables, SqliteValue } from './database.ts'
@@ -10,6 +18,8 @@ import type { SqliteRow, SqliteTables, SqliteValue } from './database.ts'
 /** A row of at most 2 MB, the limit of Durable Objects, holds a part and its numbers. */
 const PART_BYTES = 1_048_576
 const PAGE_BLOCKS = 100
+/** When an empty log has something to free. */
+const NEVER = { trimmedAt: null, expiresAt: null }
 
 /** The heads and blocks of all logs. Methods that write are part of a transaction. */
 export class SqliteLogs implements LogHeads {
@@ -39,9 +49,9 @@ export class SqliteLogs implements LogHeads {
 
   apply({ logId, head, isNew }: LogUpdate): void {
     if (head === undefined) {
-      this.#tables.run('UPDATE headwater_logs SET head = NULL, due_at = 0 WHERE id = ?', logId)
+      this.#tables.run('UPDATE headwater_logs SET head = NULL, trimmed_at = 0 WHERE id = ?', logId)
     } else if (isNew) {
-      this.#tables.run('INSERT INTO headwater_logs VALUES (?, ?, 0, NULL)', logId, JSON.stringify(head))
+      this.#tables.run('INSERT INTO headwater_logs VALUES (?, ?, 0, NULL, NULL)', logId, JSON.stringify(head))
     } else this.#putHead(logId, head)
   }
 
@@ -50,12 +60,7 @@ export class SqliteLogs implements LogHeads {
     const { logs, conflicts } = planAppends(requests, this)
     for (const { logId, blocks, head } of logs) {
       for (const block of blocks) this.#insert(logId, block)
-      this.#putHead(
-        logId,
-        head,
-        blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-      )
-      if (head.trims.length > 0) this.scheduleTrim(logId, head)
+      this.#putHead(logId, head, meteredBytesOf(blocks))
     }
     return conflicts
   }
@@ -82,14 +87,37 @@ export class SqliteLogs implements LogHeads {
     return [first, ...this.#blocks(logId, summary.endSeqNum, wanted.blocks.at(-1)!.endSeqNum)]
   }
 
-  /** Sets when the first block may be freed because of a trim. */
-  scheduleTrim(logId: string, { trims }: Head): void {
-    const first = this.#tables.first(
-      'SELECT end_seq_num FROM headwater_blocks WHERE log = ? ORDER BY end_seq_num LIMIT 1',
-      logId,
-    )
-    const due = first && trims.find(({ point }) => point >= (first.end_seq_num as number))
-    this.#tables.run('UPDATE headwater_logs SET due_at = ? WHERE id = ?', due?.at ?? null, logId)
+  /** Frees the beginnings of logs: a block that expires before an older one waits for it. */
+  reclaim(limits: ReclaimLimits): Reclaimed {
+    const logIds = new Set<string>()
+    const dueLog = () =>
+      this.#tables.first(
+        `SELECT id FROM headwater_logs WHERE trimmed_at <= ?
+         UNION ALL SELECT id FROM headwater_logs WHERE expires_at <= ? LIMIT 1`,
+        // Deleted logs are due at 0.
+        Math.max(limits.trimmedBefore, 0),
+        limits.now,
+      )?.id as string | undefined
+    let left = limits.blocksMax
+    let due = dueLog()
+    for (; due !== undefined && left > 0; due = dueLog()) {
+      const head = this.headOf(due)
+      left -= Math.max(this.#free(due, head, limits, left), 1)
+      if (head !== undefined) logIds.add(due)
+    }
+    return { more: due !== undefined, logIds: [...logIds] }
+  }
+
+  /** Frees blocks at the beginning of a log; with the last ones of a deleted log, the log. Returns how many. */
+  #free(logId: string, head: Head | undefined, limits: ReclaimLimits, blocksMax: number): number {
+    const blocks = this.#summaries(logId, 0, blocksMax)
+    const kept = blocks.findIndex((block) => head && !isReclaimable(reclaimTimes(block, head), limits))
+    const freed = kept === -1 ? blocks : blocks.slice(0, kept)
+    const end = freed.at(-1)?.endSeqNum ?? 0
+    this.#tables.run('DELETE FROM headwater_blocks WHERE log = ? AND end_seq_num <= ?', logId, end)
+    if (head !== undefined) this.#putHead(logId, head, -meteredBytesOf(freed))
+    else if (freed.length < blocksMax) this.#tables.run('DELETE FROM headwater_logs WHERE id = ?', logId)
+    return freed.length
   }
 
   #insert(logId: string, block: StoredBlock): void {
@@ -116,11 +144,17 @@ export class SqliteLogs implements LogHeads {
     }
   }
 
+  /** Stores a head, and when the first block can be freed. */
   #putHead(logId: string, head: Head, addedBytes = 0): void {
+    const [first] = this.#summaries(logId, 0, 1)
+    const { trimmedAt, expiresAt } = first ? reclaimTimes(first, head) : NEVER
     this.#tables.run(
-      'UPDATE headwater_logs SET head = ?, metered_bytes = metered_bytes + ? WHERE id = ?',
+      `UPDATE headwater_logs
+       SET head = ?, metered_bytes = metered_bytes + ?, trimmed_at = ?, expires_at = ? WHERE id = ?`,
       JSON.stringify(head),
       addedBytes,
+      trimmedAt,
+      expiresAt,
       logId,
     )
   }
@@ -192,4 +226,8 @@ function summaryOf(row: SqliteRow): BlockSummary {
     meteredBytes: row.metered_bytes as number,
     expiresAt: row.expires_at as number | null,
   }
+}
+
+function meteredBytesOf(blocks: readonly BlockSummary[]): number {
+  return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }

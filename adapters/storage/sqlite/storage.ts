@@ -27,7 +27,6 @@ import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { type SqliteDatabase, type SqliteRow, SqliteTables } from './database.ts'
 import { bytesOf, SqliteLogs } from './logs.ts'
-import { reclaimBlocks } from './reclaim.ts'
 
 /** The most data of one transaction, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
@@ -113,7 +112,7 @@ class SqliteSession implements StorageSession {
   }
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#write(() => reclaimBlocks(this.#tables, this.#logs, limits))
+    return this.#write(() => this.#logs.reclaim(limits))
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {
