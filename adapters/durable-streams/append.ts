@@ -1,4 +1,5 @@
 import type { AppendAck, Engine, ProducerBatch, RecordInput } from '../../src/index.ts'
+import { largeAppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { closeRecord } from '../../src/model/record.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
@@ -26,7 +27,8 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   let ack: AppendAck
   try {
     const isPlain = producer === undefined && streamSeq === undefined
-    ack = await stream.appendLarge(records, isPlain ? undefined : { producer, streamSeq })
+    const conditions = isPlain ? undefined : { producer, streamSeq }
+    ack = await stream.appendChecked(largeAppendBatch(records, conditions))
   } catch (error) {
     const outcome = producer && earlierOutcome(error)
     if (outcome === undefined) throw error

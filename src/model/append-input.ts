@@ -161,15 +161,22 @@ export function appendBatch(
   input: RecordInput | readonly RecordInput[],
   conditions?: AppendConditions,
 ): AppendBatch {
-  return checkedBatch(input, conditions, BATCH_LIMITS)
+  return checkedBatch(input, conditions, BATCH_LIMITS, copiedBytes)
 }
+
+/** Does what {@link appendBatch} does for byte arrays that nothing will write to: they are not copied. */
+export function ownedBatch(input: readonly RecordInput[], conditions?: AppendConditions): AppendBatch {
+  return checkedBatch(input, conditions, BATCH_LIMITS, theSame)
+}
+
+const theSame: CopyBytes = (bytes) => bytes
 
 /**
  * Does what {@link appendBatch} does for appends of up to `LARGE_APPEND_RECORDS_MAX` records and
  * `LARGE_APPEND_BYTES_MAX` metered bytes, for protocols whose messages may be larger than a record.
  */
 export function largeAppendBatch(input: readonly RecordInput[], conditions?: AppendConditions): AppendBatch {
-  const batch = checkedBatch(input, conditions, LARGE_LIMITS)
+  const batch = checkedBatch(input, conditions, LARGE_LIMITS, copiedBytes)
   const parts = partsOf(batch.records)
   return parts.length === 1 ? batch : { ...batch, parts }
 }
@@ -213,12 +220,13 @@ function checkedBatch(
   input: RecordInput | readonly RecordInput[],
   conditions: AppendConditions | undefined,
   limits: typeof BATCH_LIMITS,
+  copy: CopyBytes,
 ): AppendBatch {
   const records: AppendRecord[] = []
   const size = new BatchSize()
   const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
   for (const input of inputs) {
-    const record = appendRecord(input)
+    const record = appendRecord(input, copy)
     if (records.at(-1)?.command?.kind === 'close')
       throw invalid('no record may follow a `close` command', 'records')
     records.push(record)
@@ -253,15 +261,16 @@ export function batchSizeError(count: number, limits = BATCH_LIMITS): HeadwaterE
 }
 
 type RecordParts = Exclude<RecordInput, BytesOrText>
+type CopyBytes = (bytes: Uint8Array) => Uint8Array
 
 /** Validates and meters one record, and copies its bytes and texts. Throws `invalid`. */
-export function appendRecord(input: RecordInput): AppendRecord {
+export function appendRecord(input: RecordInput, copy: CopyBytes = copiedBytes): AppendRecord {
   const isBody = typeof input === 'string' || input instanceof Uint8Array
   const parts: RecordParts = isBody ? { body: input } : partsOfRecord(input)
   const timestamp = parts.timestamp === undefined ? undefined : millisecondsOf(parts.timestamp)
   if (timestamp !== undefined) assertInteger(timestamp, 'timestamp')
-  const headers = parts.headers?.length ? headersOf(parts.headers) : NO_HEADERS
-  const body = parts.body === undefined ? EMPTY_BYTES : bytesOf(parts.body, 'body')
+  const headers = parts.headers?.length ? headersOf(parts.headers, copy) : NO_HEADERS
+  const body = parts.body === undefined ? EMPTY_BYTES : bytesOf(parts.body, 'body', copy)
   const command = headers.length > 0 ? commandOf(headers, body) : undefined
   const meteredBytes = meteredBytesOf(headers, body)
   if (meteredBytes > RECORD_METERED_BYTES_MAX) {
@@ -306,19 +315,19 @@ function partsOfRecord(input: RecordParts): RecordParts {
   return input
 }
 
-function headersOf(inputs: NonNullable<RecordParts['headers']>): Header[] {
+function headersOf(inputs: NonNullable<RecordParts['headers']>, copy: CopyBytes): Header[] {
   const headers: Header[] = []
   // Not `map`, which would skip the holes of a sparse array.
   for (const header of inputs) {
     if (!Array.isArray(header) || header.length !== 2) {
       throw invalid('a header must be a pair of name and value', 'headers')
     }
-    headers.push([bytesOf(header[0], 'headers'), bytesOf(header[1], 'headers')])
+    headers.push([bytesOf(header[0], 'headers', copy), bytesOf(header[1], 'headers', copy)])
   }
   return headers
 }
 
-function bytesOf(value: BytesOrText, field: 'body' | 'headers'): Uint8Array {
+function bytesOf(value: BytesOrText, field: 'body' | 'headers', copy: CopyBytes): Uint8Array {
   if (typeof value === 'string') {
     const bytes = value.length <= UNBUFFERED_BYTES_MAX ? utf8(value) : copiedText(value)
     // Bytes as many as characters are ASCII.
@@ -329,7 +338,7 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers'): Uint8Array {
   }
   const what = field === 'body' ? '`body`' : 'a name or value in `headers`'
   if (value instanceof Uint8Array) {
-    if (value.length > 0) return copiedBytes(value)
+    if (value.length > 0) return copy(value)
     try {
       // Throws if the buffer was transferred or shrunk.
       value.at(0)

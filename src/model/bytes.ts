@@ -24,11 +24,6 @@ export function utf8(text: string): Uint8Array {
   return bytes
 }
 
-/** Writes the UTF-8 encoding of a text. Needs room for three bytes a character. Returns the length. */
-export function utf8Into(text: string, bytes: Uint8Array, start: number): number {
-  return encoder.encodeInto(text, bytes.subarray(start)).written
-}
-
 /** The length of a text in UTF-8. A lone surrogate counts as U+FFFD: 3 bytes. */
 export function utf8Length(text: string): number {
   return utf8(text).length

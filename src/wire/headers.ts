@@ -25,7 +25,14 @@ export type VendorHeader = (typeof VENDOR_HEADERS)[number]
 
 /** The name of a header, in lower case: `svc-basin`. */
 export function vendorHeaderName(prefix: HeaderPrefix, header: VendorHeader): string {
-  return `${prefix}-${header}`
+  return NAMES[prefix][header]
+}
+
+/** Joined once: each request looks several of them up. */
+const NAMES = { svc: namesWith('svc'), s2: namesWith('s2') }
+
+function namesWith(prefix: HeaderPrefix): Readonly<Record<VendorHeader, string>> {
+  return Object.fromEntries(VENDOR_HEADERS.map((header) => [header, `${prefix}-${header}`])) as never
 }
 
 /** The content type of binary sessions: `svcs/proto`. */

@@ -1,5 +1,5 @@
 import type { AppendSession, Stream } from '../../../src/index.ts'
-import type { AppendInput } from '../../../src/model/append-input.ts'
+import { type AppendInput, ownedBatch } from '../../../src/model/append-input.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
@@ -41,7 +41,7 @@ export const append: Endpoint = async (request, hw) => {
     format === undefined ? decodeAppendInput(body, 'bad_proto') : decodeAppendJson(body, format)
   const extension = exchange.header(APPEND_HEADER)
   const extended = extension === undefined ? conditions : { ...conditions, ...decodeAppendHeader(extension) }
-  const ack = await stream.append(inputs, extended)
+  const ack = await stream.appendChecked(ownedBatch(inputs, extended))
   const isForProtobuf = mediaKind(exchange.header('accept')) === 'protobuf'
   const reply = isForProtobuf ? protobufReply(encodeAppendAck(ack)) : jsonReply(appendAckJson(ack))
   if (extension === undefined && ack.duplicate === undefined) return reply
@@ -176,7 +176,7 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
           if (this.#unread >= UNREAD_ACKS_MAX) await this.#room()
           if (this.#isStopped) return
           this.#unread++
-          await this.#session.submit(inputs, conditions)
+          await this.#session.submitBatch(ownedBatch(inputs, conditions))
         }
         pendingBodies.acquire(decoder.heldBytes - reserved)
         reserved = decoder.heldBytes

@@ -8,13 +8,7 @@ import {
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
 import type { Operation } from '../../model/access.ts'
-import {
-  type AppendBatch,
-  type AppendConditions,
-  appendBatch,
-  largeAppendBatch,
-  type RecordInput,
-} from '../../model/append-input.ts'
+import { type AppendBatch, appendBatch, type RecordInput } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { RestoredStream, StreamMetadata } from '../../model/creation.ts'
 import { EncryptionKey, type EncryptionKeyInput } from '../../model/encryption-key.ts'
@@ -116,31 +110,23 @@ export class EngineStream extends Stream {
     records: RecordInput | readonly RecordInput[],
     options?: AppendOptions,
   ): Promise<AppendAck> {
-    return this.#append(() => appendBatch(records, options), options?.signal)
-  }
-
-  /**
-   * @internal Appends atomically what may exceed the limits of a batch (`LARGE_APPEND_BYTES_MAX`), for other
-   * protocols.
-   */
-  appendLarge(records: readonly RecordInput[], conditions?: AppendConditions): Promise<AppendAck> {
-    return this.#append(() => largeAppendBatch(records, conditions))
-  }
-
-  #append(check: () => AppendBatch, signal?: AbortSignal): Promise<AppendAck> {
     try {
-      const batch = check()
-      signal?.throwIfAborted()
-      const { admission, appends } = this.#services
-      // Before the token is looked up: a batch that waits for that occupies memory.
-      const reservation = admission.reserve(batch.meteredBytes)
-      const acked = this.#caller.isOwner
-        ? appends.append(this.#target, batch, reservation)
-        : this.#appendAsHolder(batch, reservation, signal)
-      return signal === undefined ? acked : unlessAborted(signal, acked)
+      return this.appendChecked(appendBatch(records, options), options?.signal)
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /** @internal Appends a batch that was validated. Throws or rejects as `append` rejects. */
+  appendChecked(batch: AppendBatch, signal?: AbortSignal): Promise<AppendAck> {
+    signal?.throwIfAborted()
+    const { admission, appends } = this.#services
+    // Before the token is looked up: a batch that waits for that occupies memory.
+    const reservation = admission.reserve(batch.meteredBytes)
+    const acked = this.#caller.isOwner
+      ? appends.append(this.#target, batch, reservation)
+      : this.#appendAsHolder(batch, reservation, signal)
+    return signal === undefined ? acked : unlessAborted(signal, acked)
   }
 
   override async appendSession(options?: CallOptions): Promise<AppendSession> {
