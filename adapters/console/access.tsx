@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Connection } from './connection.ts'
 import { Problem } from './ui/elements.tsx'
-import { Field, useSubmit } from './ui/form.tsx'
+import { Field, useSubmit } from './ui/fields.tsx'
 
 /** Whether the server takes this console's requests: without a token, with one, or not. */
 export type Access = 'unknown' | 'open' | 'token' | 'missing' | 'rejected'

@@ -10,17 +10,10 @@ import type {
   TimestampingMode,
 } from '../../src/model/config.ts'
 import { useConsole } from './context.ts'
-import { useLoad } from './ui/async.ts'
-import { Loading, Problem } from './ui/elements.tsx'
-import {
-  Checkbox,
-  Confirm,
-  DurationField,
-  type FormValues,
-  SelectField,
-  secondsOf,
-  useSubmit,
-} from './ui/form.tsx'
+import { ConfirmButton } from './ui/dialog.tsx'
+import { Button, LoadStatus, Problem } from './ui/elements.tsx'
+import { Checkbox, DurationField, type FormValues, SelectField, secondsOf, useSubmit } from './ui/fields.tsx'
+import { useLoad } from './ui/load.ts'
 
 /** A form for a configuration that exists. */
 export function ConfigForm<Config>(props: {
@@ -30,26 +23,27 @@ export function ConfigForm<Config>(props: {
 }) {
   const { load, save, children } = props
   const { announce } = useConsole()
-  const { data, error: loadError, isLoading, reload } = useLoad(load, [])
+  const loaded = useLoad(load, [])
+  const { data, reload } = loaded
   const [discarded, setDiscarded] = useState(0)
   const { isBusy, error, onSubmit } = useSubmit(async (values) => {
     await save(values)
     reload()
     announce('Saved')
   })
-  if (data === undefined) return isLoading ? <Loading /> : <Problem error={loadError} />
+  if (data === undefined) return <LoadStatus of={loaded} />
   return (
     // Another key shows what the server has.
     <form key={JSON.stringify([data, discarded])} class="panel" onSubmit={onSubmit}>
       {children(data)}
-      <Problem error={error ?? loadError} />
+      <Problem error={error ?? loaded.error} />
       <footer>
         <button type="submit" class="primary" disabled={isBusy}>
           Save
         </button>
-        <button type="button" class="quiet" onClick={() => setDiscarded(discarded + 1)}>
+        <Button class="quiet" onClick={() => setDiscarded(discarded + 1)}>
           Discard changes
-        </button>
+        </Button>
       </footer>
     </form>
   )
@@ -65,27 +59,16 @@ export function Deletion(props: {
   readonly onDelete: () => Promise<void>
 }) {
   const { noun, name, contents, mustType = false, onDelete } = props
-  const [isConfirming, setConfirming] = useState(false)
+  const action = `Delete ${noun}`
   return (
     <section class="panel deletion">
       <h2>Delete this {noun}</h2>
       <p>Deletes it with {contents}. This cannot be undone.</p>
-      <button type="button" class="danger" onClick={() => setConfirming(true)}>
-        Delete {noun}
-      </button>
-      {isConfirming && (
-        <Confirm
-          title={`Delete ${noun}`}
-          action={`Delete ${noun}`}
-          name={mustType ? name : undefined}
-          onClose={() => setConfirming(false)}
-          onConfirm={onDelete}
-        >
-          <p>
-            Deletes <strong>{name}</strong> with {contents}. This cannot be undone.
-          </p>
-        </Confirm>
-      )}
+      <ConfirmButton class="danger" action={action} name={mustType ? name : undefined} onConfirm={onDelete}>
+        <p>
+          Deletes <strong>{name}</strong> with {contents}. This cannot be undone.
+        </p>
+      </ConfirmButton>
     </section>
   )
 }

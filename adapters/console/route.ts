@@ -75,8 +75,8 @@ export interface RecordsPlace {
   /** The record that is open. */
   readonly record?: number | undefined
   readonly filter?: string | undefined
-  /** The terms of values that are shown in columns. */
-  readonly columns?: readonly string[] | undefined
+  /** Paths of JSON and names of headers that are shown in columns, separated by spaces. */
+  readonly columns?: string | undefined
   readonly format?: Format | undefined
   /** The message type of protobuf whose records state none. */
   readonly type?: string | undefined
@@ -93,13 +93,13 @@ export const FORMATS: readonly (readonly [Format, string])[] = [
 /** The records tab without a choice. */
 export const AT_TAIL: Start = { tailOffset: 100 }
 
-/** A place as the query of a fragment: `from=12&q=a%3Db&column=.id`; empty for the tail. */
-export function placeText({ from, record, filter, columns = [], format, type }: RecordsPlace): string {
+/** A place as the query of a fragment: `from=12&q=a%3Db&columns=.id`; empty for the tail. */
+export function placeText({ from, record, filter, columns, format, type }: RecordsPlace): string {
   const text = new URLSearchParams()
   if (from !== undefined && from !== AT_TAIL) text.set('from', startText(from))
   if (record !== undefined) text.set('record', String(record))
   if (filter) text.set('q', filter)
-  for (const column of columns) text.append('column', column)
+  if (columns) text.set('columns', columns)
   if (format !== undefined && format !== 'auto') text.set('as', format)
   if (type) text.set('type', type)
   return text.toString()
@@ -113,7 +113,7 @@ export function placeOf(text = ''): RecordsPlace {
     from: startOf(parts.get('from') ?? ''),
     record: integerOf(parts.get('record') ?? ''),
     filter: parts.get('q') ?? '',
-    columns: parts.getAll('column'),
+    columns: parts.get('columns') ?? '',
     format: FORMATS.find(([one]) => one === format)?.[0] ?? 'auto',
     type: parts.get('type') ?? '',
   }

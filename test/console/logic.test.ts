@@ -6,7 +6,7 @@ import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { appendCall, curlCommand, readCall } from '../../adapters/console/snippets.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
 import { type Format, renderBody } from '../../adapters/console/stream/body.ts'
-import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/fence-and-trim.tsx'
+import { trimEffect } from '../../adapters/console/stream/fence-and-trim.tsx'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
 import { accessScope, OPERATIONS } from '../../src/model/access.ts'
 import { utf8 } from '../../src/model/bytes.ts'
@@ -178,18 +178,6 @@ describe('the stated effect of a trim', () => {
   ])('before %i', (seqNum, effect) => {
     expect(trimEffect(extent, seqNum)).toBe(effect)
   })
-})
-
-it.each([
-  [0, 10],
-  [10, 10],
-  [15, 15],
-  [20, undefined],
-  [21, undefined],
-])('an extent after a trim to %i begins at %s', (trimPoint, first) => {
-  const tail = { seqNum: 20, timestamp: 0 }
-  expect(withoutTrimmed({ first: 10, tail }, trimPoint)).toEqual({ first, tail })
-  expect(withoutTrimmed({ first: undefined, tail }, trimPoint)).toEqual({ first: undefined, tail })
 })
 
 describe('the scope of a token in words', () => {

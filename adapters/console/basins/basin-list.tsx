@@ -5,11 +5,11 @@ import { basinNameProblem } from '../../../src/model/names.ts'
 import { BasinConfigFields, basinConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
+import { NameList } from '../name-list.tsx'
+import { BASIN_NUMBERS, basinNumbers, numberColumns } from '../numbers.tsx'
 import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
+import { CreateButton } from '../ui/dialog.tsx'
 import { CopyButton, Link, Scroll } from '../ui/elements.tsx'
-import { CreateButton } from '../ui/form.tsx'
-import { NameList } from '../ui/list.tsx'
-import { basinNumbers, type Numbers, numberColumns } from './numbers.tsx'
 
 /** The basins of the server. */
 export function BasinList() {
@@ -18,9 +18,8 @@ export function BasinList() {
   return (
     <>
       <h1 tabIndex={-1}>Basins</h1>
-      <NameList<BasinInfo, Numbers>
+      <NameList<BasinInfo>
         noun="basin"
-        version={0}
         load={(query, options) => connection.hw.listBasins(query, options)}
         nameOf={({ name }) => name}
         onOpen={open}
@@ -37,15 +36,15 @@ export function BasinList() {
               </>
             ),
           },
-          ...numberColumns<BasinInfo>(['Stored', 'Appended', 'Last write', 'Retention']),
+          ...numberColumns(BASIN_NUMBERS),
           {
             title: 'Created',
-            isSecondary: true,
+            class: 'secondary',
             sortBy: ({ createdAt }) => createdAt.getTime(),
             cell: ({ createdAt }) => formatTime(createdAt.getTime(), 'minute'),
           },
         ]}
-        loadValue={(name, _, signal) => basinNumbers(connection, name, signal)}
+        loadNumbers={(name, _, signal) => basinNumbers(connection, name, signal)}
         empty={<GettingStarted />}
         actions={
           <CreateButton

@@ -10,13 +10,20 @@ import {
   streamConfigOf,
 } from '../config.tsx'
 import { useConsole } from '../context.ts'
+import { NameList } from '../name-list.tsx'
+import {
+  BASIN_NUMBERS,
+  basinNumbers,
+  Facts,
+  numberColumns,
+  STREAM_NUMBERS,
+  streamNumbers,
+} from '../numbers.tsx'
 import type { BasinTab } from '../route.ts'
+import { CreateButton } from '../ui/dialog.tsx'
 import { Link, Tabs } from '../ui/elements.tsx'
-import { CreateButton } from '../ui/form.tsx'
-import { NameList } from '../ui/list.tsx'
 import { Followers } from '../usage/followers.tsx'
 import { Usage } from '../usage/usage.tsx'
-import { basinNumbers, Facts, type Numbers, numberColumns, streamNumbers } from './numbers.tsx'
 
 /** One basin: its streams, configuration and usage. */
 export function BasinView({ basin, tab }: { readonly basin: string; readonly tab: BasinTab }) {
@@ -31,10 +38,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
         <h1 tabIndex={-1} title={basin}>
           {basin}
         </h1>
-        <Facts
-          columns={['Stored', 'Appended', 'Last write', 'Retention']}
-          load={(_, signal) => basinNumbers(connection, basin, signal)}
-        />
+        <Facts titles={BASIN_NUMBERS} load={(signal) => basinNumbers(connection, basin, signal)} />
       </div>
       <Tabs
         label="Basin"
@@ -80,9 +84,8 @@ function StreamList({ basin }: { readonly basin: string }) {
   const { connection, navigate } = useConsole()
   const open = (stream: string) => navigate({ view: 'stream', basin, stream, tab: 'records' })
   return (
-    <NameList<StreamInfo, Numbers>
+    <NameList<StreamInfo>
       noun="stream"
-      version={0}
       load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
       nameOf={({ name }) => name}
       onOpen={open}
@@ -98,11 +101,9 @@ function StreamList({ basin }: { readonly basin: string }) {
             </>
           ),
         },
-        ...numberColumns<StreamInfo>([
-          ...(['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention'] as const),
-        ]),
+        ...numberColumns(STREAM_NUMBERS),
       ]}
-      loadValue={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+      loadNumbers={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
       empty={
         <p class="empty">
           This basin has no streams. Create one, or append to one: a basin can create streams on first use.

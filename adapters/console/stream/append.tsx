@@ -3,11 +3,12 @@ import type { Stream } from '../../../src/api/stream.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { decodeBase64, encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
+import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
-import { CurlButton, Link, Note, Problem } from '../ui/elements.tsx'
-import { Field, type FormValues, Select, TextField, useSubmit, valuesOf } from '../ui/form.tsx'
+import { Button, CurlButton, Link, Problem } from '../ui/elements.tsx'
+import { Field, type FormValues, Select, TextField, useSubmit, valuesOf } from '../ui/fields.tsx'
 import {
   batchesOf,
   PLACEHOLDERS,
@@ -61,17 +62,18 @@ export function Append({ target }: { readonly target: CurlTarget }) {
     const handle = hw.basin(basin).stream(stream, { encryptionKey })
     const onProgress = (first: number, end: number) =>
       setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`)
-    const conditions = conditionsOf(values)
+    const append = (batches: AsyncIterable<TextInput[]> | TextInput[][]) =>
+      appendInTurn(handle, batches, conditionsOf(values), onProgress)
     if (mode === 'many') {
       stop.current = new AbortController()
-      const [count, rate] = [Number(values.count), Number(values.rate)]
       const recordOf = (n: number) => recordOfTemplate({ body: text, headers }, n, Date.now(), Math.random())
-      await appendMany(handle, count, rate, recordOf, conditions, onProgress, stop.current.signal)
+      const [count, rate] = [Number(values.count), Number(values.rate)]
+      await append(batchesAtRate(count, rate, recordOf, stop.current.signal))
       return
     }
     const batches = batchesOf(records())
     if (batches.length === 0) throw new Error('there is nothing to append')
-    await appendInTurn(handle, batches, conditions, onProgress)
+    await append(batches)
     if (mode === 'one') setText('')
   })
   return (
@@ -126,19 +128,15 @@ export function Append({ target }: { readonly target: CurlTarget }) {
       <Problem error={error} />
       <Doubt error={error} basin={basin} stream={stream} />
       {result !== undefined && (
-        <div role="status">
-          <Note>{result}</Note>
-        </div>
+        <p class="notice" role="status">
+          {result}
+        </p>
       )}
       <footer>
         <button type="submit" class="primary" disabled={isBusy}>
           Append
         </button>
-        {mode === 'many' && isBusy && (
-          <button type="button" onClick={() => stop.current.abort()}>
-            Stop
-          </button>
-        )}
+        {mode === 'many' && isBusy && <Button onClick={() => stop.current.abort()}>Stop</Button>}
         {mode !== 'many' && (
           <CurlButton
             call={() => appendCall(target, curlRecords(records), conditionsOf(valuesOf(form.current!)))}
@@ -174,19 +172,18 @@ function HeaderFields(props: {
             value={value}
             onInput={(event) => set(index, [name, event.currentTarget.value])}
           />
-          <button
-            type="button"
+          <Button
             class="quiet icon"
             aria-label={`Remove header ${index + 1}`}
             onClick={() => onChange(headers.toSpliced(index, 1))}
           >
             ✕
-          </button>
+          </Button>
         </div>
       ))}
-      <button type="button" class="link" onClick={() => onChange([...headers, ['', '']])}>
+      <Button class="link" onClick={() => onChange([...headers, ['', '']])}>
         Add header
-      </button>
+      </Button>
     </fieldset>
   )
 }
@@ -257,13 +254,13 @@ function conditionsOf({ matchSeqNum, fencingToken }: FormValues): AppendConditio
 /** Appends batches in order; the condition of a sequence number continues from one to the next. */
 async function appendInTurn(
   stream: Stream,
-  batches: readonly TextInput[][],
+  batches: AsyncIterable<TextInput[]> | TextInput[][],
   { matchSeqNum, fencingToken }: AppendConditions,
   onProgress: (first: number, end: number) => void,
 ): Promise<void> {
   let first: number | undefined
   let match = matchSeqNum
-  for (const records of batches) {
+  for await (const records of batches) {
     const { start, end } = await stream.append(records, { matchSeqNum: match, fencingToken })
     first ??= start.seqNum
     if (match !== undefined) match = end.seqNum
@@ -274,37 +271,22 @@ async function appendInTurn(
 /** The shortest time between two appends, in milliseconds. */
 const TICK_MS = 100
 
-/**
- * Appends records one after the other at a rate per second, those of a tenth of a second together, until the
- * signal aborts. Stops at the first failure.
- */
-async function appendMany(
-  stream: Stream,
+/** Makes records at a rate per second, those of a tenth of a second together, until the signal aborts. */
+async function* batchesAtRate(
   count: number,
   rate: number,
   recordOf: (n: number) => TextInput,
-  conditions: AppendConditions,
-  onProgress: (first: number, end: number) => void,
   signal: AbortSignal,
-): Promise<void> {
+): AsyncGenerator<TextInput[]> {
   if (rate === 0) throw new Error('the rate must be 1 or more')
   const started = performance.now()
-  let first: number | undefined
-  let match = conditions.matchSeqNum
-  let appended = 0
-  while (appended < count && !signal.aborted) {
+  let made = 0
+  while (made < count && !signal.aborted) {
     const due = Math.min(count, 1 + Math.floor(((performance.now() - started) * rate) / 1000))
-    const records = Array.from({ length: Math.min(due - appended, 1000) }, (_, index) =>
-      recordOf(appended + index + 1),
-    )
-    if (records.length > 0) {
-      await appendInTurn(stream, batchesOf(records), { ...conditions, matchSeqNum: match }, (start, end) => {
-        first ??= start
-        if (match !== undefined) match = end
-        onProgress(first, end)
-      })
-      appended += records.length
-    }
-    if (appended === due) await new Promise((resolve) => setTimeout(resolve, Math.max(TICK_MS, 1000 / rate)))
+    const first = made + 1
+    const length = Math.min(due - made, BATCH_RECORDS_MAX)
+    yield* batchesOf(Array.from({ length }, (_, index) => recordOf(first + index)))
+    made += length
+    if (made === due) await new Promise((resolve) => setTimeout(resolve, Math.max(TICK_MS, 1000 / rate)))
   }
 }

@@ -1,6 +1,6 @@
 import { encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { Menu } from '../ui/elements.tsx'
+import { Button, Menu } from '../ui/elements.tsx'
 import { columnValue } from './query.ts'
 
 /** Saves the records that are shown. */
@@ -12,23 +12,9 @@ export function DownloadMenu(props: {
   const { name, records, columns } = props
   return (
     <Menu label="Download">
-      <button type="button" onClick={() => download(`${name}.jsonl`, records.map(jsonLine))}>
-        JSON lines
-      </button>
-      <button type="button" onClick={() => download(`${name}.csv`, [csvOf(records, columns)])}>
-        CSV
-      </button>
-      <button
-        type="button"
-        onClick={() =>
-          download(
-            `${name}.bin`,
-            records.map(({ body }) => body as Uint8Array<ArrayBuffer>),
-          )
-        }
-      >
-        Bytes of the bodies
-      </button>
+      <Button onClick={() => download(`${name}.jsonl`, records.map(jsonLine))}>JSON lines</Button>
+      <Button onClick={() => download(`${name}.csv`, [csvOf(records, columns)])}>CSV</Button>
+      <Button onClick={() => download(`${name}.bin`, records.map(bodyOf))}>Bytes of the bodies</Button>
     </Menu>
   )
 }
@@ -41,6 +27,10 @@ export function download(name: string, parts: BlobPart[]): void {
   link.download = name.replace(/[^\w.-]+/g, '_')
   link.click()
   URL.revokeObjectURL(url)
+}
+
+function bodyOf({ body }: SequencedRecord): BlobPart {
+  return body as Uint8Array<ArrayBuffer>
 }
 
 /** A record as one line of JSON, as `headwater read --json` prints it; in base64 unless all of it is text. */

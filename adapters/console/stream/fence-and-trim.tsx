@@ -1,4 +1,4 @@
-import { useReducer, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
@@ -6,20 +6,19 @@ import { fenceRecord, trimRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
-import { useLoad } from '../ui/async.ts'
-import { CurlButton, Problem } from '../ui/elements.tsx'
-import { Checkbox, Confirm, type FormValues, TextField, valuesOf } from '../ui/form.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
+import { Button, CurlButton, Problem } from '../ui/elements.tsx'
+import { Checkbox, type FormValues, TextField, valuesOf } from '../ui/fields.tsx'
+import { useLoad } from '../ui/load.ts'
 
 /** Forms for the two commands, each with its effect. */
 export function FenceAndTrim({ target }: { readonly target: CurlTarget }) {
   const { basin, stream, encryptionKey } = target
-  const [version, update] = useReducer((count: number) => count + 1, 0)
   const handle = useConsole().connection.hw.basin(basin).stream(stream, { encryptionKey })
-  const onDone = () => update(undefined)
   return (
     <div class="columns">
-      <Fence target={target} stream={handle} onDone={onDone} />
-      <Trim target={target} stream={handle} version={version} onDone={onDone} />
+      <Fence target={target} stream={handle} />
+      <Trim target={target} stream={handle} />
     </div>
   )
 }
@@ -27,14 +26,13 @@ export function FenceAndTrim({ target }: { readonly target: CurlTarget }) {
 interface CommandProps {
   readonly target: CurlTarget
   readonly stream: Stream
-  readonly onDone: () => void
 }
 
-function Fence({ target, stream, onDone }: CommandProps) {
+function Fence({ target, stream }: CommandProps) {
   const { announce } = useConsole()
   const form = useRef<HTMLFormElement>(null)
   const [isGuarded, setGuarded] = useState(false)
-  /** The change to confirm; an empty token removes the fence. */
+  /** The values to confirm; an empty token removes the fence. */
   const [confirming, setConfirming] = useState<FormValues>()
   const conditionsOf = ({ current }: FormValues) => (current === undefined ? {} : { fencingToken: current })
   const fence = async ({ token = '', ...conditions }: FormValues) => {
@@ -42,7 +40,6 @@ function Fence({ target, stream, onDone }: CommandProps) {
     announce(token === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
     setConfirming(undefined)
     form.current?.reset()
-    onDone()
   }
   const action = confirming?.token === '' ? 'Remove the fence' : 'Set the token'
   return (
@@ -84,38 +81,45 @@ function Fence({ target, stream, onDone }: CommandProps) {
             }}
           />
           <span class="spacer" />
-          <button
-            type="button"
+          <Button
             class="quiet danger"
             onClick={() => setConfirming({ ...valuesOf(form.current!), token: '' })}
           >
             Remove the fence
-          </button>
+          </Button>
         </footer>
       </form>
       {confirming !== undefined && (
-        <Confirm
+        <FormDialog
           title={action}
           action={action}
+          isDangerous
           onClose={() => setConfirming(undefined)}
-          onConfirm={() => fence(confirming)}
+          onSubmit={() => fence(confirming)}
         >
           <p>{fenceEffect(confirming.token ?? '')}</p>
-        </Confirm>
+        </FormDialog>
       )}
     </>
   )
 }
 
-function Trim({ target, stream, version, onDone }: CommandProps & { readonly version: number }) {
+/** How long after each other the extent of a stream is read, in milliseconds. */
+const EXTENT_INTERVAL_MS = 2000
+
+function Trim({ target, stream }: CommandProps) {
   const { announce } = useConsole()
   const form = useRef<HTMLFormElement>(null)
   const [seqNum, setSeqNum] = useState<number>()
   const [isConfirming, setConfirming] = useState(false)
-  const [trimPoint, setTrimPoint] = useState(0)
-  const extent = useLoad((signal) => extentOf(stream, signal), [version])
-  const held = extent.data && withoutTrimmed(extent.data, trimPoint)
-  const effect = seqNum !== undefined && held !== undefined ? trimEffect(held, seqNum) : undefined
+  const { data: extent, error } = useLoad((signal) => extentOf(stream, signal), [], EXTENT_INTERVAL_MS)
+  const effect = seqNum !== undefined && extent !== undefined ? trimEffect(extent, seqNum) : undefined
+  const trim = async () => {
+    await stream.trim(seqNum!)
+    announce('Trimmed; the records disappear within seconds')
+    setConfirming(false)
+    form.current?.reset()
+  }
   return (
     <>
       <form
@@ -123,8 +127,6 @@ function Trim({ target, stream, version, onDone }: CommandProps & { readonly ver
         class="panel"
         onSubmit={(event) => {
           event.preventDefault()
-          // Records may have arrived since the effect was computed.
-          extent.reload()
           setConfirming(true)
         }}
         onReset={() => setSeqNum(undefined)}
@@ -135,15 +137,15 @@ function Trim({ target, stream, version, onDone }: CommandProps & { readonly ver
           label="First record to keep"
           name="seqNum"
           hint={
-            held === undefined
+            extent === undefined
               ? 'A sequence number'
-              : `The stream holds ${held.first ?? held.tail.seqNum} up to its tail, ${held.tail.seqNum}`
+              : `The stream holds ${extent.first ?? extent.tail.seqNum} up to its tail, ${extent.tail.seqNum}`
           }
           isNumber
           isRequired
           onInput={(text) => setSeqNum(/^\d+$/.test(text) ? Number(text) : undefined)}
         />
-        <Problem error={extent.error} />
+        <Problem error={error} />
         <p class="effect" role="status">
           {effect}
         </p>
@@ -155,21 +157,15 @@ function Trim({ target, stream, version, onDone }: CommandProps & { readonly ver
         </footer>
       </form>
       {isConfirming && seqNum !== undefined && (
-        <Confirm
+        <FormDialog
           title="Trim stream"
           action="Trim"
+          isDangerous
           onClose={() => setConfirming(false)}
-          onConfirm={async () => {
-            const { end } = await stream.trim(seqNum)
-            setTrimPoint(Math.min(seqNum, end.seqNum))
-            announce('Trimmed; the records disappear within seconds')
-            setConfirming(false)
-            form.current?.reset()
-            onDone()
-          }}
+          onSubmit={trim}
         >
           <p>{effect} This cannot be undone.</p>
-        </Confirm>
+        </FormDialog>
       )}
     </>
   )
@@ -185,12 +181,6 @@ async function extentOf(stream: Stream, signal: AbortSignal): Promise<Extent> {
   const tail = await stream.checkTail({ signal })
   const { records } = await stream.readBatch({ seqNum: 0, count: 1 }, { as: 'bytes', signal })
   return { first: records[0]?.seqNum, tail }
-}
-
-/** Leaves out the records below `trimPoint`, which reads still return for a few seconds. */
-export function withoutTrimmed({ first, tail }: Extent, trimPoint: number): Extent {
-  const remaining = first === undefined ? tail.seqNum : Math.max(first, trimPoint)
-  return { first: remaining < tail.seqNum ? remaining : undefined, tail }
 }
 
 /** Returns the effect of a trim in words. */

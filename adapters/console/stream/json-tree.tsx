@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { CopyButton } from '../ui/elements.tsx'
+import { Button, CopyButton } from '../ui/elements.tsx'
 import type { JsonNode } from './body.ts'
 import { pathText, quotedTerm, textOfNode } from './query.ts'
 
@@ -32,18 +32,17 @@ export function JsonTree(props: {
           <CopyButton class="quiet" label="Copy value" text={() => textOfNode(chosen.node)} />
           <CopyButton class="quiet" label="Copy path" text={() => chosen.path} />
           {onColumn && (
-            <button type="button" class="quiet" onClick={() => onColumn(chosen.path)}>
+            <Button class="quiet" onClick={() => onColumn(chosen.path)}>
               Show as column
-            </button>
+            </Button>
           )}
           {onFilter && chosen.node.items === undefined && (
-            <button
-              type="button"
+            <Button
               class="quiet"
               onClick={() => onFilter(`${chosen.path}=${quotedTerm(textOfNode(chosen.node))}`)}
             >
               Filter by it
-            </button>
+            </Button>
           )}
         </div>
       )}
@@ -65,9 +64,9 @@ function Node(props: {
     return (
       <div class="node">
         {key !== undefined && (
-          <button type="button" class="key" onClick={() => onChoose(path, node)}>
+          <Button class="key" onClick={() => onChoose(path, node)}>
             {key}
-          </button>
+          </Button>
         )}{' '}
         <span class={text[0] === '"' ? 'string' : 'value'}>{text}</span>
       </div>

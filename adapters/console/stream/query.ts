@@ -17,13 +17,12 @@ export type Term =
 /** The relation of a value of a record to that of a term; `~` is "contains, in any case". */
 type Operator = '=' | '!=' | '<' | '<=' | '>' | '>=' | '~'
 
-/** A word in quotation marks, or without any of these characters. */
-const WORD = String.raw`"(?:[^"\\]|\\.)*"|[^\s"=!<>~]+`
-const STEP = String.raw`\.(?:"(?:[^"\\]|\\.)*"|[^\s"=!<>~.[\]]+)|\.?\[\d+\]`
-const TERM = new RegExp(
-  String.raw`\s*(?:(?<path>(?:${STEP})+|\.(?=[=!<>~]))|(?<word>${WORD}))?(?:(?<operator>!=|<=|>=|[=<>~])(?<value>"(?:[^"\\]|\\.)*"|[^\s"]*))?`,
-  'y',
-)
+const QUOTED = String.raw`"(?:[^"\\]|\\.)*"`
+/** Anything up to a space outside quotation marks. */
+const WORD = new RegExp(String.raw`(?:${QUOTED}|[^\s"])+`, 'gs')
+const COMPARISON = new RegExp(`^((?:${QUOTED}|[^"=!<>~])+)(?:(!=|<=|>=|[=<>~])(.*))?$`, 's')
+const STEP = String.raw`\.(?:${QUOTED}|[^\s".[\]]+)|\.?\[\d+\]`
+const PATH = new RegExp(`^(?:${STEP})+$`, 's')
 
 /**
  * Parses a query: terms separated by spaces, such as `text`, `"a text"`, `tenant=t3` (a header) and
@@ -31,40 +30,35 @@ const TERM = new RegExp(
  * "contains". Throws an error with a message for people.
  */
 export function parseQuery(query: string): readonly Term[] {
-  const text = query.trim()
-  const terms: Term[] = []
-  TERM.lastIndex = 0
-  while (TERM.lastIndex < text.length) {
-    const at = TERM.lastIndex
-    const { path, word, operator, value } = TERM.exec(text)?.groups ?? {}
-    if (TERM.lastIndex <= at) throw new Error('a quotation mark is missing')
-    terms.push(termOf(path, word, operator as Operator | undefined, value))
-  }
-  return terms
+  if (query.replace(WORD, '').includes('"')) throw new Error('a quotation mark is missing')
+  return wordsOf(query).map(termOf)
 }
 
-function termOf(
-  path: string | undefined,
-  word: string | undefined,
-  operator: Operator | undefined,
-  value = '',
-): Term {
-  const compared = { operator, value: unquoted(value) }
-  if (path !== undefined) return { kind: 'json', path: stepsOf(path), ...compared }
-  if (word === undefined) return { kind: 'text', text: `${operator}${value}` }
+/** The words of a text, which keep their quotation marks. */
+export function wordsOf(text: string): readonly string[] {
+  return text.match(WORD) ?? []
+}
+
+function termOf(word: string): Term {
+  const [, name = '', operator, value = ''] = COMPARISON.exec(word) ?? []
+  const compared = { operator: operator as Operator | undefined, value: unquoted(value) }
+  if (PATH.test(name) || (name === '.' && operator !== undefined)) {
+    return { kind: 'json', path: stepsOf(name), ...compared }
+  }
   if (operator === undefined) return { kind: 'text', text: unquoted(word) }
-  return { kind: 'header', path: [unquoted(word)], ...compared }
+  return { kind: 'header', path: [unquoted(name)], ...compared }
 }
 
 function stepsOf(path: string): (string | number)[] {
-  return [...path.matchAll(new RegExp(STEP, 'g'))].map(([step]) => {
-    const index = /^\.?\[(\d+)\]$/.exec(step)
-    return index === null ? unquoted(step.slice(1)) : Number(index[1])
+  return [...path.matchAll(new RegExp(STEP, 'gs'))].map(([step]) => {
+    const [, index] = /^\.?\[(\d+)\]$/.exec(step) ?? []
+    return index === undefined ? unquoted(step.slice(1)) : Number(index)
   })
 }
 
+/** A text without quotation marks, and without the backslashes between them. */
 function unquoted(text: string): string {
-  return text[0] === '"' ? text.slice(1, -1).replace(/\\(.)/gs, '$1') : text
+  return text.replace(new RegExp(QUOTED, 'gs'), (quoted) => quoted.slice(1, -1).replace(/\\(.)/gs, '$1'))
 }
 
 /** A text as a word of a query: in quotation marks if it needs them. */
@@ -80,46 +74,33 @@ export function pathText(path: readonly (string | number)[]): string {
 
 /** Returns a function that tells whether all terms select a record. */
 export function matcherOf(terms: readonly Term[]): (record: SequencedRecord) => boolean {
+  const readsJson = terms.some(({ kind }) => kind === 'json')
   return (record) => {
-    const text = new RecordText(record)
+    const text = recordTextOf(record, readsJson)
     return terms.every((term) => holds(term, text))
   }
 }
 
 /** The value of a record that a column shows: that of a path within JSON, or of a header. */
 export function columnValue(column: string, record: SequencedRecord): string {
-  const [term] = column[0] === '.' ? parseQuery(column) : []
-  const shown: Term =
-    term?.kind === 'json' ? term : { kind: 'header', path: [column], operator: undefined, value: '' }
-  return valuesOf(shown, new RecordText(record)).join(', ')
+  const term = termOf(column)
+  const isJson = term.kind === 'json'
+  const path = isJson ? term.path : [unquoted(column)]
+  return valuesOf(isJson ? 'json' : 'header', path, recordTextOf(record, isJson)).join(', ')
 }
 
-/** A record as text, decoded and parsed once however many terms ask for it. */
-class RecordText {
-  readonly #record: SequencedRecord
-  #body: string | undefined
-  #headers: readonly (readonly [name: string, value: string])[] | undefined
-  #json: JsonNode | null | undefined
+/** A record as text. */
+interface RecordText {
+  readonly body: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Undefined if the body is not JSON, or is not read as JSON. */
+  readonly json: JsonNode | undefined
+}
 
-  constructor(record: SequencedRecord) {
-    this.#record = record
-  }
-
-  get body(): string {
-    this.#body ??= lossyTextOf(this.#record.body)
-    return this.#body
-  }
-
-  get headers(): readonly (readonly [name: string, value: string])[] {
-    this.#headers ??= this.#record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)])
-    return this.#headers
-  }
-
-  /** Null if the body is not JSON. */
-  get json(): JsonNode | null {
-    if (this.#json === undefined) this.#json = jsonTreeOf(this.body) ?? null
-    return this.#json
-  }
+function recordTextOf(record: SequencedRecord, readsJson: boolean): RecordText {
+  const body = lossyTextOf(record.body)
+  const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
+  return { body, headers, json: readsJson ? jsonTreeOf(body) : undefined }
 }
 
 function holds(term: Term, text: RecordText): boolean {
@@ -129,16 +110,20 @@ function holds(term: Term, text: RecordText): boolean {
     return parts.some((part) => part.toLowerCase().includes(needle))
   }
   const { operator, value } = term
-  const values = valuesOf(term, text)
+  const values = valuesOf(term.kind, term.path, text)
   if (operator === undefined) return values.length > 0
   if (operator === '!=') return !values.some((one) => compares(one, '=', value))
   return values.some((one) => compares(one, operator, value))
 }
 
-/** The values that a term is about, as text: headers may have several of a name. */
-function valuesOf({ kind, path }: Exclude<Term, { kind: 'text' }>, text: RecordText): readonly string[] {
-  if (kind === 'header') return text.headers.flatMap(([name, value]) => (name === path[0] ? [value] : []))
-  const node = text.json === null ? undefined : nodeAt(text.json, path)
+/** The values of a header, which may have several, or that of a path within JSON, as text. */
+function valuesOf(
+  kind: 'header' | 'json',
+  path: readonly (string | number)[],
+  { headers, json }: RecordText,
+): readonly string[] {
+  if (kind === 'header') return headers.flatMap(([name, value]) => (name === path[0] ? [value] : []))
+  const node = json && nodeAt(json, path)
   return node === undefined ? [] : [textOfNode(node)]
 }
 

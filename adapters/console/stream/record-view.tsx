@@ -4,8 +4,9 @@ import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes, formatTime, plural } from '../format.ts'
 import { type CurlTarget, curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
-import { CopyButton, DataTable, Menu, Problem, Scroll } from '../ui/elements.tsx'
-import { Select } from '../ui/form.tsx'
+import { Button, CopyButton, Menu, Problem, Scroll } from '../ui/elements.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Table } from '../ui/table.tsx'
 import {
   type BodyFormat,
   commandText,
@@ -103,9 +104,9 @@ export function RecordDetail(props: {
         {command !== undefined && <span class="tag">{command.kind} command</span>}
         <span class="spacer" />
         {onContext !== undefined && (
-          <button type="button" class="quiet" onClick={onContext}>
+          <Button class="quiet" onClick={onContext}>
             Show in context
-          </button>
+          </Button>
         )}
         <Menu label="Copy">
           <CopyButton text={() => renderBody(body, bodyFormat).text} label="Body" />
@@ -123,15 +124,13 @@ export function RecordDetail(props: {
             </>
           )}
         </Menu>
-        <button
-          type="button"
+        <Button
           class="quiet"
           onClick={() => download(`${target.stream}-${seqNum}.bin`, [body as Uint8Array<ArrayBuffer>])}
         >
           Download
-        </button>
-        <button
-          type="button"
+        </Button>
+        <Button
           class="quiet"
           onClick={() => {
             drafts.set(JSON.stringify([target.basin, target.stream]), record)
@@ -139,10 +138,10 @@ export function RecordDetail(props: {
           }}
         >
           Append again
-        </button>
-        <button type="button" class="quiet icon" aria-label="Close the record" onClick={onClose}>
+        </Button>
+        <Button class="quiet icon" aria-label="Close the record" onClick={onClose}>
           ✕
-        </button>
+        </Button>
       </header>
       <Scroll label={`Contents of record ${seqNum}`}>
         <dl class="facts">
@@ -156,23 +155,25 @@ export function RecordDetail(props: {
         </dl>
         {command !== undefined && <p>This command {commandText(command)}.</p>}
         {headers.length > 0 && (
-          <DataTable
+          <Table
             label="Headers"
             columns={[
-              [
-                'Header',
-                ([name, value]) => (
-                  <button
-                    type="button"
+              {
+                title: 'Header',
+                cell: ([name, value]) => (
+                  <Button
                     class="link"
                     title="Filter by this header"
                     onClick={() => onFilter(headerTerm(lossyTextOf(name), lossyTextOf(value)))}
                   >
                     {lossyTextOf(name) || '(empty)'}
-                  </button>
+                  </Button>
                 ),
-              ],
-              ['Value', ([, value]) => (format.as === 'hex' ? hexTextOf(value) : lossyTextOf(value))],
+              },
+              {
+                title: 'Value',
+                cell: ([, value]) => (format.as === 'hex' ? hexTextOf(value) : lossyTextOf(value)),
+              },
             ]}
             rows={headers}
           />
@@ -184,11 +185,7 @@ export function RecordDetail(props: {
         ) : (
           <Body shown={shown} {...(!isProtobuf && { onFilter, onColumn })} />
         )}
-        {isCut && (
-          <button type="button" onClick={() => setWhole(true)}>
-            Show all {formatBytes(body.length)}
-          </button>
-        )}
+        {isCut && <Button onClick={() => setWhole(true)}>Show all {formatBytes(body.length)}</Button>}
       </Scroll>
     </aside>
   )

@@ -1,6 +1,6 @@
 import { useConsole } from '../context.ts'
 import { formatCount, plural } from '../format.ts'
-import { Problem } from '../ui/elements.tsx'
+import { Button, Problem } from '../ui/elements.tsx'
 import type { Pager } from './pager.ts'
 import type { StreamSearch } from './search.ts'
 import type { PagedRecords } from './use-pager.ts'
@@ -35,14 +35,14 @@ export function RecordsStatus(props: {
         {hasFilter && <span>{formatCount(window.shown.length)} match</span>}
         {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
         {pager.hasOlder && window.held > 0 && (
-          <button type="button" class="link" onClick={() => pager.older()}>
+          <Button class="link" onClick={() => pager.older()}>
             Load older
-          </button>
+          </Button>
         )}
         {pager.hasNewer && (
-          <button type="button" class="link" onClick={() => pager.newer()}>
+          <Button class="link" onClick={() => pager.newer()}>
             Load newer
-          </button>
+          </Button>
         )}
       </p>
       {state.kind === 'failed' && !needsKey && loss === undefined && (
@@ -79,19 +79,19 @@ function SearchStatus(props: {
         </span>
         <span>{formatCount(found.held)} found</span>
         {state === 'running' ? (
-          <button type="button" class="link" onClick={() => search.cancel()}>
+          <Button class="link" onClick={() => search.cancel()}>
             Cancel
-          </button>
+          </Button>
         ) : (
           state !== 'done' && (
-            <button type="button" class="link" onClick={onContinue}>
+            <Button class="link" onClick={onContinue}>
               Continue
-            </button>
+            </Button>
           )
         )}
-        <button type="button" class="link" onClick={onEnd}>
+        <Button class="link" onClick={onEnd}>
           Back to the pages
-        </button>
+        </Button>
       </p>
       <Problem error={error} />
     </>

@@ -3,12 +3,13 @@ import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from '../route.ts'
 import { type CurlTarget, readCall } from '../snippets.ts'
-import { useDebounced } from '../ui/async.ts'
-import { CurlButton } from '../ui/elements.tsx'
-import { Select } from '../ui/form.tsx'
+import { Button, CurlButton } from '../ui/elements.tsx'
+import { Select } from '../ui/fields.tsx'
+import { useDebounced } from '../ui/load.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { DownloadMenu } from './download.tsx'
 import type { Start } from './pager.ts'
+import { wordsOf } from './query.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
 import { RecordsStatus } from './records-status.tsx'
 import { type PagedRecords, usePager } from './use-pager.ts'
@@ -29,12 +30,12 @@ export function Records(props: {
   const { target, cipher, initial } = props
   const { basin, stream, encryptionKey } = target
   const [place, setPlace] = usePlace(basin, stream, initial)
-  const { record: selected, filter = '', columns = [], format = 'auto', type = '' } = place
+  const { record: selected, filter = '', format = 'auto', type = '' } = place
+  const columns = wordsOf(place.columns ?? '')
   const { protobufTypes } = useConsole()
   const bodies = { as: format, types: protobufTypes, type }
   const [start, setStart] = useState(() => startOf(place))
   const [isFollowing, setFollowing] = useState(start === AT_TAIL)
-  const [typedColumns, setTypedColumns] = useState(columns.join(' '))
   const settled = useDebounced(filter, 150)
   const records = usePager(target, start, settled)
   const { pager, window, search, problem } = records
@@ -73,14 +74,13 @@ export function Records(props: {
     <section class="records">
       <div class="toolbar">
         <StartForm onStart={show} />
-        <button
-          type="button"
+        <Button
           aria-keyshortcuts="p"
           class={pager.isPaused ? 'active' : ''}
           onClick={() => (pager.isPaused ? pager.resume() : pager.pause())}
         >
           {pager.isPaused ? 'Resume' : 'Pause'}
-        </button>
+        </Button>
         <input
           type="search"
           aria-label="Filter records"
@@ -92,24 +92,20 @@ export function Records(props: {
           value={filter}
           onInput={(event) => setPlace({ filter: event.currentTarget.value })}
         />
-        <button
-          type="button"
+        <Button
           disabled={settled.trim() === '' || settled !== filter || problem !== undefined}
           onClick={() => searchFrom()}
         >
           Search the stream
-        </button>
+        </Button>
         <input
           class="columns-field"
           aria-label="Columns"
           placeholder="Columns"
           title="Paths of JSON and names of headers, separated by spaces: .id tenant"
           spellcheck={false}
-          value={typedColumns}
-          onInput={(event) => {
-            setTypedColumns(event.currentTarget.value)
-            setPlace({ columns: event.currentTarget.value.match(COLUMN) ?? [] })
-          }}
+          value={place.columns}
+          onInput={(event) => setPlace({ columns: event.currentTarget.value })}
         />
         <Select
           label="Show bodies as"
@@ -181,9 +177,9 @@ export function Records(props: {
             />
           )}
           {(!isFollowing || pager.hasNewer) && shown.length > 0 && (
-            <button type="button" class="to-end" aria-keyshortcuts="e" onClick={goToEnd}>
+            <Button class="to-end" aria-keyshortcuts="e" onClick={goToEnd}>
               ↓ To the end
-            </button>
+            </Button>
           )}
         </div>
         {record !== undefined && (
@@ -195,10 +191,7 @@ export function Records(props: {
             onType={(next) => setPlace({ type: next })}
             onClose={() => setPlace({ record: undefined })}
             onFilter={(term) => setPlace({ filter: `${filter} ${term}`.trim() })}
-            onColumn={(column) => {
-              setTypedColumns(`${typedColumns} ${column}`.trim())
-              setPlace({ columns: [...columns, column] })
-            }}
+            onColumn={(column) => setPlace({ columns: [...columns, column].join(' ') })}
             {...(search !== undefined && {
               onContext: () => {
                 const from = { seqNum: Math.max(0, record.seqNum - CONTEXT_RECORDS) }
@@ -212,8 +205,6 @@ export function Records(props: {
     </section>
   )
 }
-
-const COLUMN = /(?:"[^"]*"|[^\s"])+/g
 
 const QUERY_HELP = `text  "with spaces"  header=value  .path.to[0]>=5  .path="a b"
 ~ contains   != is not   all terms must hold`

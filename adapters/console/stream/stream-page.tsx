@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { Facts, streamNumbers } from '../basins/numbers.tsx'
 import { ConfigForm, Deletion, StreamConfigFields, streamConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
+import { Facts, STREAM_NUMBERS, streamNumbers } from '../numbers.tsx'
 import type { ConsoleRoute } from '../route.ts'
-import { useLoad } from '../ui/async.ts'
 import { Link, Tabs } from '../ui/elements.tsx'
+import { useLoad } from '../ui/load.ts'
 import { Followers } from '../usage/followers.tsx'
 import { Usage } from '../usage/usage.tsx'
 import { Append } from './append.tsx'
@@ -43,8 +43,8 @@ export function StreamPage(props: {
         </h1>
         {cipher != null && <span class="tag">{cipher}</span>}
         <Facts
-          columns={['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention']}
-          load={(before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+          titles={STREAM_NUMBERS}
+          load={(signal, before) => streamNumbers(connection, { basin, stream }, before, signal)}
         />
         {cipher !== null && (
           <EncryptionKeyField

@@ -7,7 +7,7 @@ import {
   type OperationLevel,
   type ResourceSet,
 } from '../../../src/model/access.ts'
-import { Checkbox, SelectField } from '../ui/form.tsx'
+import { Checkbox, SelectField } from '../ui/fields.tsx'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from './scope-words.ts'
 
 /** The resources of one kind, as the form has them. */

@@ -2,28 +2,23 @@ import { useState } from 'preact/hooks'
 import { type AccessTokenInfo, accessTokenIdProblem } from '../../../src/model/access.ts'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
-import { CopyButton, Scroll } from '../ui/elements.tsx'
-import {
-  Checkbox,
-  Confirm,
-  Dialog,
-  DialogActions,
-  DurationField,
-  SelectField,
-  secondsOf,
-  TextField,
-  useSubmit,
-} from '../ui/form.tsx'
-import { NameList } from '../ui/list.tsx'
+import { NameList } from '../name-list.tsx'
+import { ConfirmButton, Dialog, DialogButton, FormDialog } from '../ui/dialog.tsx'
+import { Button, CopyButton, Scroll } from '../ui/elements.tsx'
+import { Checkbox, DurationField, type FormValues, SelectField, secondsOf, TextField } from '../ui/fields.tsx'
 import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
 import { scopeSummary, scopeWarnings } from './scope-words.ts'
 
 /** The access tokens of the account. */
 export function TokenList() {
   const { connection, announce } = useConsole()
-  const [isIssuing, setIssuing] = useState(false)
-  const [revoking, setRevoking] = useState<string>()
   const [version, setVersion] = useState(0)
+  const reload = () => setVersion((before) => before + 1)
+  const revoke = async (id: string) => {
+    await connection.hw.revokeAccessToken(id)
+    announce(`Revoked ${id}`)
+    reload()
+  }
   return (
     <>
       <h1 tabIndex={-1}>Access tokens</h1>
@@ -36,7 +31,7 @@ export function TokenList() {
           { title: 'Id', cell: ({ id }) => <span class="name">{id}</span> },
           {
             title: 'Permits',
-            isSecondary: true,
+            class: 'secondary',
             cell: ({ scope, autoPrefixStreams }) => (
               <span class="scope">
                 {scopeSummary(scope)}
@@ -52,49 +47,34 @@ export function TokenList() {
           {
             title: 'Action',
             cell: ({ id }) => (
-              <button
-                type="button"
+              <ConfirmButton
                 class="quiet danger"
-                aria-label={`Revoke ${id}`}
-                onClick={() => setRevoking(id)}
+                action="Revoke"
+                title="Revoke token"
+                label={`Revoke ${id}`}
+                onConfirm={() => revoke(id)}
               >
-                Revoke
-              </button>
+                <p>
+                  Requests with the token <strong>{id}</strong> are rejected, and its open sessions end.
+                </p>
+              </ConfirmButton>
             ),
           },
         ]}
         empty={<p class="empty">No token was issued. The root token is not listed.</p>}
         actions={
-          <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => setIssuing(true)}>
-            Issue token
-          </button>
+          <DialogButton text="Issue token" class="primary" shortcut="c">
+            {(close) => (
+              <IssueToken
+                onClose={() => {
+                  close()
+                  reload()
+                }}
+              />
+            )}
+          </DialogButton>
         }
       />
-      {isIssuing && (
-        <IssueToken
-          onClose={() => {
-            setIssuing(false)
-            setVersion(version + 1)
-          }}
-        />
-      )}
-      {revoking !== undefined && (
-        <Confirm
-          title="Revoke token"
-          action="Revoke"
-          onClose={() => setRevoking(undefined)}
-          onConfirm={async () => {
-            await connection.hw.revokeAccessToken(revoking)
-            announce(`Revoked ${revoking}`)
-            setRevoking(undefined)
-            setVersion(version + 1)
-          }}
-        >
-          <p>
-            Requests with the token <strong>{revoking}</strong> are rejected, and its open sessions end.
-          </p>
-        </Confirm>
-      )}
     </>
   )
 }
@@ -104,51 +84,50 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
   const { hw } = useConsole().connection
   const [scope, setScope] = useState(PRESETS[0]![1])
   const [issued, setIssued] = useState<{ readonly id: string; readonly token: string }>()
-  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
+  const issue = async (values: FormValues) => {
     const { id = '', expiry, autoPrefix } = values
     const expiresAt = expiry === 'after' ? Date.now() + secondsOf(values, 'after', 'Expiry') * 1000 : null
     const autoPrefixStreams = autoPrefix !== undefined
     const token = await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt })
     setIssued({ id, token })
-  })
+  }
   if (issued !== undefined) return <Issued {...issued} onClose={onClose} />
   return (
-    <Dialog title="Issue token" onClose={onClose} isWide>
-      <form onSubmit={onSubmit}>
-        <div class="fields">
-          <TextField
-            label="Id"
-            name="id"
-            hint="1 to 96 bytes, such as tenant-7/browser"
-            check={accessTokenIdProblem}
-            isRequired
-          />
-          <SelectField
-            label="Expires"
-            name="expiry"
-            value="own"
-            options={[
-              ['own', 'With your own token, or never'],
-              ['after', 'After a time'],
-            ]}
-          >
-            <DurationField label="Time to expiry" name="after" seconds={30 * 86_400} />
-          </SelectField>
-        </div>
-        <ScopeBuilder scope={scope} onChange={setScope} />
-        <Checkbox
-          label="Hide the stream prefix: it is added to names in requests, and removed from responses"
-          name="autoPrefix"
-          disabled={scope.streams.kind !== 'prefix'}
+    <FormDialog
+      title="Issue token"
+      action="Issue"
+      isWide
+      isDisabled={scopeWarnings(tokenScopeOf(scope)).length > 0}
+      onClose={onClose}
+      onSubmit={issue}
+    >
+      <div class="fields">
+        <TextField
+          label="Id"
+          name="id"
+          hint="1 to 96 bytes, such as tenant-7/browser"
+          check={accessTokenIdProblem}
+          isRequired
         />
-        <DialogActions
-          action="Issue"
-          isDisabled={isBusy || scopeWarnings(tokenScopeOf(scope)).length > 0}
-          error={error}
-          onClose={onClose}
-        />
-      </form>
-    </Dialog>
+        <SelectField
+          label="Expires"
+          name="expiry"
+          value="own"
+          options={[
+            ['own', 'With your own token, or never'],
+            ['after', 'After a time'],
+          ]}
+        >
+          <DurationField label="Time to expiry" name="after" seconds={30 * 86_400} />
+        </SelectField>
+      </div>
+      <ScopeBuilder scope={scope} onChange={setScope} />
+      <Checkbox
+        label="Hide the stream prefix: it is added to names in requests, and removed from responses"
+        name="autoPrefix"
+        disabled={scope.streams.kind !== 'prefix'}
+      />
+    </FormDialog>
   )
 }
 
@@ -162,9 +141,7 @@ function Issued(props: { readonly id: string; readonly token: string; readonly o
       </Scroll>
       <footer>
         <CopyButton text={() => token} label="Copy token" done="Copied the token" class="primary" />
-        <button type="button" onClick={onClose}>
-          Done
-        </button>
+        <Button onClick={onClose}>Done</Button>
       </footer>
     </Dialog>
   )

@@ -1,9 +1,10 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentProps } from 'preact'
 import { useId } from 'preact/hooks'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { useConsole } from '../context.ts'
 import { type ConsoleRoute, fragmentOf } from '../route.ts'
 import { type CurlCall, curlCommand } from '../snippets.ts'
+import type { Loaded } from './load.ts'
 
 /** A link to a part of the console. */
 export function Link(props: {
@@ -50,6 +51,11 @@ export function Tabs<Tab extends string>(props: {
   )
 }
 
+/** A button that does not submit its form. */
+export function Button(props: ComponentProps<'button'>) {
+  return <button type="button" {...props} />
+}
+
 /** Copies a text. */
 export function CopyButton(props: {
   readonly text: () => string
@@ -60,8 +66,7 @@ export function CopyButton(props: {
   const { text, label = 'Copy', done = 'Copied' } = props
   const { announce } = useConsole()
   return (
-    <button
-      type="button"
+    <Button
       class={props.class}
       onClick={async ({ currentTarget }) => {
         const isCopied = await copy(text(), currentTarget)
@@ -69,7 +74,7 @@ export function CopyButton(props: {
       }}
     >
       {label}
-    </button>
+    </Button>
   )
 }
 
@@ -103,9 +108,9 @@ export function Menu({ label, children }: { readonly label: string; readonly chi
   const id = useId()
   return (
     <>
-      <button type="button" class="quiet" popovertarget={id}>
+      <Button class="quiet" popovertarget={id}>
         {label} ▾
-      </button>
+      </Button>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the clicks are those of its buttons. */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: and so are the keys. */}
       <div id={id} popover="auto" class="menu" onClick={({ currentTarget }) => currentTarget.hidePopover()}>
@@ -128,9 +133,9 @@ export function Problem(props: {
       {messageOf(error)}
       {HeadwaterError.is(error) && <code>{error.code}</code>}{' '}
       {onRetry && (
-        <button type="button" class="link" onClick={onRetry}>
+        <Button class="link" onClick={onRetry}>
           Try again
-        </button>
+        </Button>
       )}
     </p>
   )
@@ -144,14 +149,14 @@ function messageOf(error: Error): string {
   return tail === undefined ? message : `${message}: the tail is ${tail.seqNum}`
 }
 
-/** A neutral remark. */
-export function Note({ children }: { readonly children: ComponentChildren }) {
-  return <p class="notice">{children}</p>
-}
-
-/** A placeholder while content is loading. The style sheet shows it only after a while. */
-export function Loading() {
-  return <p class="loading">Loading …</p>
+/** The error of a load, or a placeholder while there is no content, which the style sheet shows after a while. */
+export function LoadStatus({ of }: { readonly of: Loaded<unknown> }) {
+  return (
+    <>
+      <Problem error={of.error} />
+      {of.data === undefined && of.isLoading && <p class="loading">Loading …</p>}
+    </>
+  )
 }
 
 /** A scrollable region that the keyboard can reach. */
@@ -161,42 +166,5 @@ export function Scroll(props: { readonly label: string; readonly children: Compo
     <section class="scroll" tabIndex={0} aria-label={props.label}>
       {props.children}
     </section>
-  )
-}
-
-/** A table: its columns with the content of their cells, and a class such as `number` or `secondary`. */
-export function DataTable<Row>(props: {
-  readonly label: string
-  readonly columns: readonly (readonly [
-    title: string,
-    cell: (row: Row) => ComponentChildren,
-    className?: string,
-  ])[]
-  readonly rows: readonly Row[]
-}) {
-  const { label, columns, rows } = props
-  return (
-    <table aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map(([title, , className]) => (
-            <th key={title} scope="col" class={className}>
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={index}>
-            {columns.map(([title, cell, className]) => (
-              <td key={title} class={className}>
-                {cell(row)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
   )
 }

@@ -1,7 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { formatBytes, formatCount, formatTime } from '../format.ts'
-import { DataTable, Scroll } from '../ui/elements.tsx'
+import { Scroll } from '../ui/elements.tsx'
+import { Table } from '../ui/table.tsx'
 import { type ChartData, type TimeRange, tableOf } from './metrics.ts'
 
 /** How many series are drawn, each in the colour `--series-N`. The table has all of them. */
@@ -34,12 +35,12 @@ export function ChartFigure(props: {
       <details>
         <summary>Table</summary>
         <Scroll label={`Values of ${title}`}>
-          <DataTable
+          <Table
             label={title}
             columns={[
-              ['Time', ({ time }) => formatTime(time, 'minute')],
-              ['Series', ({ name }) => name],
-              [unit, ({ value }) => formatCount(value), 'number'],
+              { title: 'Time', cell: ({ time }) => formatTime(time, 'minute') },
+              { title: 'Series', cell: ({ name }) => name },
+              { title: unit, class: 'number', cell: ({ value }) => formatCount(value) },
             ]}
             rows={chart.series.flatMap(({ name, points }) =>
               points.map(([time, value]) => ({ name, time, value })),

@@ -1,9 +1,9 @@
-import { useEffect } from 'preact/hooks'
 import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import { useConsole } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
-import { useLoad } from '../ui/async.ts'
-import { DataTable, Link, Loading, Note, Problem } from '../ui/elements.tsx'
+import { Link, LoadStatus } from '../ui/elements.tsx'
+import { useLoad } from '../ui/load.ts'
+import { type Column, Table } from '../ui/table.tsx'
 import type { UsageOf } from './metrics.ts'
 
 const INTERVAL_MS = 2000
@@ -15,42 +15,42 @@ export function Followers({ of }: { readonly of: UsageOf }) {
   const { connection } = useConsole()
   const { basin = '', stream } = of
   const query = new URLSearchParams({ basin, ...(stream !== undefined && { stream }) })
-  const { data, error, isLoading, reload } = useLoad(
+  const loaded = useLoad(
     (signal) => connection.own(`/followers?${query}`, followersOf, signal),
     [basin, stream],
+    INTERVAL_MS,
   )
-  useEffect(() => {
-    const timer = setInterval(reload, INTERVAL_MS)
-    return () => clearInterval(timer)
-  }, [])
-  const streamLink = (one: Follower) => (
-    <Link to={{ view: 'stream', basin, stream: one.stream, tab: 'followers' }}>{one.stream}</Link>
-  )
+  const followers = loaded.data ?? []
+  const streamColumn: Column<Follower> = {
+    title: 'Stream',
+    cell: (one) => (
+      <Link to={{ view: 'stream', basin, stream: one.stream, tab: 'followers' }}>{one.stream}</Link>
+    ),
+  }
   return (
     <section class="list">
-      <Problem error={error} />
-      {data === undefined && isLoading && <Loading />}
-      {data?.length === 0 && <p class="empty">No session reads this now.</p>}
-      {data !== undefined && data.length > 0 && (
-        <DataTable
+      <LoadStatus of={loaded} />
+      {loaded.data?.length === 0 && <p class="empty">No session reads this now.</p>}
+      {followers.length > 0 && (
+        <Table
           label="Followers"
-          columns={stream === undefined ? [['Stream', streamLink], ...COLUMNS] : COLUMNS}
-          rows={data}
+          columns={stream === undefined ? [streamColumn, ...COLUMNS] : COLUMNS}
+          rows={followers}
         />
       )}
-      <Note>Up to 1,000 read sessions, the farthest behind first. Long polls are not listed.</Note>
+      <p class="notice">Up to 1,000 read sessions, the farthest behind first. Long polls are not listed.</p>
     </section>
   )
 }
 
 type Follower = ReturnType<typeof followersOf>[number]
 
-const COLUMNS: readonly (readonly [title: string, cell: (one: Follower) => string, className?: string])[] = [
-  ['Client', ({ client }) => client],
-  ['Behind', ({ behind }) => formatCount(behind), 'number'],
-  ['Next', ({ next }) => formatCount(next), 'number secondary'],
-  ['Protocol', ({ protocol }) => PROTOCOLS[protocol] ?? protocol, 'secondary'],
-  ['Since', ({ since }) => formatTime(Date.parse(since), 'second')],
+const COLUMNS: readonly Column<Follower>[] = [
+  { title: 'Client', cell: ({ client }) => client },
+  { title: 'Behind', class: 'number', cell: ({ behind }) => formatCount(behind) },
+  { title: 'Next', class: 'number secondary', cell: ({ next }) => formatCount(next) },
+  { title: 'Protocol', class: 'secondary', cell: ({ protocol }) => PROTOCOLS[protocol] ?? protocol },
+  { title: 'Since', cell: ({ since }) => formatTime(Date.parse(since), 'second') },
 ]
 
 function followersOf(value: unknown) {

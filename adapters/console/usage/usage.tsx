@@ -1,11 +1,11 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { endOfUsage } from '../../../src/model/metrics.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes, formatCount } from '../format.ts'
-import { useLoad } from '../ui/async.ts'
-import { Loading, Note, Problem } from '../ui/elements.tsx'
-import { Select } from '../ui/form.tsx'
+import { Button, LoadStatus } from '../ui/elements.tsx'
+import { Select } from '../ui/fields.tsx'
+import { useLoad } from '../ui/load.ts'
 import { ChartFigure, Sparkline } from './chart.tsx'
 import {
   type ChartedSet,
@@ -31,9 +31,9 @@ export function Usage({ of }: { readonly of: UsageOf }) {
           options={RANGES.map(({ title }) => [title, title] as const)}
           onChange={(title) => setRange(RANGES.find((one) => one.title === title)!)}
         />
-        <button type="button" class="quiet" onClick={() => setCount(count + 1)}>
+        <Button class="quiet" onClick={() => setCount(count + 1)}>
           Reload
-        </button>
+        </Button>
       </div>
       <div class="charts">
         {metricSetsOf(of).map((set) => (
@@ -52,7 +52,7 @@ function MetricChart(props: {
 }) {
   const { of, set, range, version } = props
   const { connection } = useConsole()
-  const { data, error, isLoading } = useLoad(
+  const loaded = useLoad(
     async (signal) => {
       const end = endOfUsage(Date.now()) * 1000
       const metrics = await queryMetrics(connection, of, set, range, end, signal)
@@ -61,12 +61,12 @@ function MetricChart(props: {
     },
     [of.basin, of.stream, set, range, version],
   )
+  const { data, error } = loaded
   const isUnmetered = HeadwaterError.is(error) && error.code === 'unsupported'
   return (
     <figure>
       <figcaption>{set.title}</figcaption>
-      {isUnmetered ? <Note>{error.message}</Note> : <Problem error={error} />}
-      {data === undefined && isLoading && <Loading />}
+      {isUnmetered ? <p class="notice">{error.message}</p> : <LoadStatus of={loaded} />}
       {data !== undefined && <ChartFigure title={set.title} chart={data.chart} range={data.range} />}
     </figure>
   )
@@ -82,29 +82,17 @@ const TOTALS = [
   ['Bytes read', 'headwater_read_bytes_total', formatBytes],
 ] as const
 
-interface Sample {
-  readonly at: number
-  readonly totals: readonly number[]
-}
-
 /** Records and bytes per second over all basins; nothing where the server has no counters. */
 export function Throughput() {
   const { connection } = useConsole()
-  const [samples, setSamples] = useState<readonly Sample[]>([])
-  useEffect(() => {
-    const abort = new AbortController()
-    const read = () =>
-      connection.own('/metrics', totalsOf, abort.signal).then(
-        (totals) => setSamples((before) => [...before, { at: performance.now(), totals }].slice(-RATES_MAX)),
-        () => {},
-      )
-    read()
-    const timer = setInterval(read, SAMPLE_INTERVAL_MS)
-    return () => {
-      clearInterval(timer)
-      abort.abort()
-    }
-  }, [connection])
+  const { data: samples = [] } = useLoad<readonly Sample[]>(
+    async (signal, before = []) => {
+      const totals = await connection.own('/metrics', totalsOf, signal)
+      return [...before, { at: performance.now(), totals }].slice(-RATES_MAX)
+    },
+    [],
+    SAMPLE_INTERVAL_MS,
+  )
   if (samples.length < 2) return null
   return (
     <dl class="numbers">
@@ -124,6 +112,11 @@ export function Throughput() {
       })}
     </dl>
   )
+}
+
+interface Sample {
+  readonly at: number
+  readonly totals: readonly number[]
 }
 
 function totalsOf(text: unknown): number[] {

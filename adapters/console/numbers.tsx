@@ -1,12 +1,13 @@
 import type { ComponentChildren } from 'preact'
-import type { RetentionPolicy } from '../../../src/model/config.ts'
-import { endOfUsage } from '../../../src/model/metrics.ts'
-import type { Connection } from '../connection.ts'
-import { DURATION_UNITS, formatBytes, formatCount, formatTime } from '../format.ts'
-import type { Column } from '../ui/list.tsx'
-import { useNumbers } from '../ui/list.tsx'
-import { Sparkline } from '../usage/chart.tsx'
-import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from '../usage/metrics.ts'
+import { useEffect, useReducer, useRef } from 'preact/hooks'
+import type { RetentionPolicy } from '../../src/model/config.ts'
+import { endOfUsage } from '../../src/model/metrics.ts'
+import type { Connection } from './connection.ts'
+import { DURATION_UNITS, formatBytes, formatCount, formatTime } from './format.ts'
+import { useLoad } from './ui/load.ts'
+import type { Column } from './ui/table.tsx'
+import { Sparkline } from './usage/chart.tsx'
+import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from './usage/metrics.ts'
 
 /** The numbers of a basin or a stream in lists and headings. Undefined ones are not cheap to know. */
 export interface Numbers {
@@ -121,7 +122,6 @@ type NumberTitle = 'Records' | 'Stored' | 'First' | 'Next' | 'Last write' | 'Rat
 type NumberColumn = readonly [
   value: (numbers: Numbers) => number | undefined,
   cell: (value: number, numbers: Numbers) => ComponentChildren,
-  isPrimary?: boolean,
 ]
 
 const withLine = (text: string, { rates }: Numbers) => (
@@ -131,8 +131,8 @@ const withLine = (text: string, { rates }: Numbers) => (
 )
 
 const COLUMNS: Readonly<Record<NumberTitle, NumberColumn>> = {
-  Records: [({ first, next }) => (first === undefined ? first : next! - first), formatCount, true],
-  Stored: [({ bytes }) => bytes, formatBytes, true],
+  Records: [({ first, next }) => (first === undefined ? first : next! - first), formatCount],
+  Stored: [({ bytes }) => bytes, formatBytes],
   First: [({ first }) => first, formatCount],
   Next: [({ next }) => next, formatCount],
   'Last write': [({ lastWrite }) => lastWrite || undefined, (ms) => formatTime(ms, 'minute')],
@@ -144,57 +144,117 @@ const COLUMNS: Readonly<Record<NumberTitle, NumberColumn>> = {
   ],
 }
 
+/** Columns that phones show, too. */
+const PRIMARY: readonly NumberTitle[] = ['Records', 'Stored']
+
+export const BASIN_NUMBERS: readonly NumberTitle[] = ['Stored', 'Appended', 'Last write', 'Retention']
+export const STREAM_NUMBERS: readonly NumberTitle[] = [
+  ...(['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention'] as const),
+]
+
 function rateText(rate: number): string {
   return formatCount(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate))
 }
 
-/** Columns of a list, each sorted by its number. What is not known is empty. */
-export function numberColumns<Item>(titles: readonly NumberTitle[]): Column<Item, Numbers>[] {
-  return titles.map((title) => {
-    const [numberOf, cell, isPrimary = false] = COLUMNS[title]
-    return {
-      title,
-      isNumber: true,
-      isSecondary: !isPrimary,
-      sortBy: (_, numbers) => numbers && numberOf(numbers),
-      cell: (_, numbers) => shown(numberOf, cell, numbers),
-    }
-  })
+/** The numbers of the row of a list, once they are loaded. */
+export interface WithNumbers {
+  readonly numbers?: Numbers | undefined
 }
 
-function shown(
-  numberOf: NumberColumn[0],
-  cell: NumberColumn[1],
-  numbers: Numbers | undefined,
-): ComponentChildren {
+/** Columns of a list, each sorted by its number. What is not known is empty. */
+export function numberColumns(titles: readonly NumberTitle[]): Column<WithNumbers>[] {
+  return titles.map((title) => ({
+    title,
+    class: PRIMARY.includes(title) ? 'number' : 'number secondary',
+    sortBy: ({ numbers }) => numbers && COLUMNS[title][0](numbers),
+    cell: ({ numbers }) => numberText(title, numbers),
+  }))
+}
+
+function numberText(title: NumberTitle, numbers: Numbers | undefined): ComponentChildren {
+  const [numberOf, cell] = COLUMNS[title]
   const value = numbers && numberOf(numbers)
   return value === undefined ? '' : cell(value, numbers!)
 }
 
+const INTERVAL_MS = 5000
+
 /** The numbers of one basin or stream, beside its name. */
 export function Facts(props: {
-  readonly columns: readonly NumberTitle[]
-  readonly load: (before: Numbers | undefined, signal: AbortSignal) => Promise<Numbers>
+  readonly titles: readonly NumberTitle[]
+  readonly load: (signal: AbortSignal, before: Numbers | undefined) => Promise<Numbers>
 }) {
-  const { columns, load } = props
-  const { values } = useNumbers<Numbers>((_, before, signal) => load(before, signal), ONE)
-  const numbers = values.get('')
+  const { data } = useLoad(props.load, [], INTERVAL_MS)
+  const facts = props.titles.map((title) => [title, numberText(title, data)] as const)
   return (
     <dl class="numbers">
-      {columns.map((title) => {
-        const [numberOf, cell] = COLUMNS[title]
-        const text = shown(numberOf, cell, numbers)
-        return (
+      {facts.map(
+        ([title, text]) =>
           text !== '' && (
             <div key={title}>
               <dt>{title}</dt>
               <dd>{text}</dd>
             </div>
-          )
-        )
-      })}
+          ),
+      )}
     </dl>
   )
 }
 
-const ONE = ['']
+/** Requests of a list for numbers that run at once: the page has others. */
+const CONCURRENT_MAX = 4
+
+/** Loads the numbers of a name, which may follow earlier ones. */
+export type LoadNumbers = (name: string, before: Numbers | undefined, signal: AbortSignal) => Promise<Numbers>
+
+/** The numbers of the names that are in view, a few at a time, and again while the page is visible. */
+export function useListNumbers(load: LoadNumbers | undefined) {
+  const [, render] = useReducer((count: number) => count + 1, 0)
+  const { values, visible, waiting, abort } = useRef({
+    values: new Map<string, Numbers>(),
+    visible: new Set<string>(),
+    waiting: new Set<string>(),
+    abort: new AbortController(),
+  }).current
+  const running = useRef(0)
+  const loadWaiting = async () => {
+    if (load === undefined || running.current === CONCURRENT_MAX) return
+    running.current++
+    for (const name of waiting) {
+      waiting.delete(name)
+      const numbers = await known(load(name, values.get(name), abort.signal))
+      if (abort.signal.aborted) return
+      if (numbers !== undefined) values.set(name, numbers)
+      render(undefined)
+    }
+    running.current--
+  }
+  const request = (names: Iterable<string>) => {
+    for (const name of names) {
+      waiting.add(name)
+      void loadWaiting()
+    }
+  }
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden && waiting.size === 0) request(visible)
+    }, INTERVAL_MS)
+    return () => {
+      clearInterval(timer)
+      abort.abort()
+    }
+  }, [])
+  return {
+    values: values as ReadonlyMap<string, Numbers>,
+    /** Loads the numbers of these names if they are not known, whether they are in view or not. */
+    request: (names: readonly string[]) => request(names.filter((name) => !values.has(name))),
+    /** Tells whether a name is in view. */
+    show(name: string, isVisible: boolean) {
+      if (!isVisible) visible.delete(name)
+      else {
+        visible.add(name)
+        if (!values.has(name)) request([name])
+      }
+    },
+  }
+}
