@@ -1,6 +1,5 @@
 // `npm run NAME -- --option value` runs a campaign of test/campaigns; its README.md lists the options.
 import { rmSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { assertInstalled, inProject, run } from './project.mjs'
 
@@ -22,7 +21,7 @@ const CAMPAIGNS = {
   kill: { numbers: { rounds: 200, seed: 1 }, files: ['kill/kill'] },
   linearizability: {
     numbers: { histories: 500, seed: 1 },
-    texts: ['target', 'write'],
+    texts: ['target'],
     filter: 'target',
     files: ['linearizability/campaign'],
   },
@@ -53,7 +52,6 @@ function parseOptions() {
   for (const option of Object.keys(numbers)) {
     if (values[option] !== undefined) values[option] = numberOf(option, values[option])
   }
-  if (values.write !== undefined) values.write = resolve(values.write)
   return { ...numbers, ...values }
 }
 

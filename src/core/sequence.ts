@@ -276,7 +276,7 @@ function refuse(error: HeadwaterError): Refused {
  * writer gave none. Never less than `previous`, the timestamp of the preceding record. Times are in
  * milliseconds.
  */
-export function assignTimestamp(
+function assignTimestamp(
   given: number | undefined,
   previous: number,
   timestamping: StreamConfig['timestamping'],

@@ -9,23 +9,13 @@ import {
   readLimits,
   withinBatch,
 } from '../../src/core/read-plan.ts'
-import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import { MIB } from '../../src/model/limits.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../src/model/record.ts'
 
 const ALL = Number.POSITIVE_INFINITY
 const NONE: ReadLimits = { count: ALL, bytes: ALL, until: ALL }
-
-/** Records of these metered sizes, 10 ms apart from 100 on. */
-function records(...sizes: number[]): SequencedRecord[] {
-  return sizes.map((size, seqNum) => ({
-    seqNum,
-    timestamp: 100 + 10 * seqNum,
-    headers: [],
-    body: new Uint8Array(size - 8),
-  }))
-}
 
 describe('the bounds of a query', () => {
   it.each<[ReadQuery, 'unary' | 'session', ReadLimits]>([
@@ -46,38 +36,6 @@ describe('the bounds of a query', () => {
     expect(withinBatch(NONE)).toEqual({ count: 1000, bytes: MIB, until: ALL })
     const small = { count: 3, bytes: 4, until: 5 }
     expect(withinBatch(small)).toEqual(small)
-  })
-})
-
-describe('records within the bounds', () => {
-  // bounds, sizes of the records, how many are delivered
-  it.each<[string, Partial<ReadLimits>, number[], number]>([
-    ['everything without bounds', {}, [8, 9, 10], 3],
-    ['nothing of nothing', {}, [], 0],
-    ['the first `count`', { count: 2 }, [8, 8, 8], 2],
-    ['all if there are exactly `count`', { count: 3 }, [8, 8, 8], 3],
-    ['nothing with `count` 0', { count: 0 }, [8], 0],
-    ['nothing with `bytes` 0', { bytes: 0 }, [8], 0],
-    ['an exact fit', { bytes: 24 }, [8, 8, 8], 3],
-    ['the records before the one that exceeds `bytes` by one', { bytes: 23 }, [8, 8, 8], 2],
-    ['not even a first record larger than `bytes`', { bytes: 19 }, [20, 8], 0],
-    ['no later, smaller record after one that does not fit', { bytes: 30 }, [10, 30, 10], 1],
-    ['nothing when `until` is the first timestamp', { until: 100 }, [8, 8], 0],
-    ['nothing when `until` is before it', { until: 99 }, [8, 8], 0],
-    ['the first when `until` is just after it', { until: 101 }, [8, 8], 1],
-    ['the records before `until`', { until: 120 }, [8, 8, 8], 2],
-    ['up to the first bound: `count`', { count: 1, bytes: 16, until: 120 }, [8, 8, 8], 1],
-    ['up to the first bound: `bytes`', { count: 3, bytes: 16, until: 130 }, [8, 8, 8], 2],
-    ['up to the first bound: `until`', { count: 3, bytes: 24, until: 110 }, [8, 8, 8], 1],
-  ])('is %s', (_, limits, sizes, count) => {
-    const meteredBytes = sizes.slice(0, count).reduce((sum, size) => sum + size, 0)
-    expect(admit({ ...NONE, ...limits }, records(...sizes))).toEqual({ count, meteredBytes })
-  })
-
-  it('are metered with their headers', () => {
-    const record = { seqNum: 0, timestamp: 0, headers: [[utf8('n'), utf8('v')]] as const, body: EMPTY_BYTES }
-    expect(admit({ ...NONE, bytes: 12 }, [record])).toEqual({ count: 1, meteredBytes: 12 })
-    expect(admit({ ...NONE, bytes: 11 }, [record])).toEqual({ count: 0, meteredBytes: 0 })
   })
 })
 

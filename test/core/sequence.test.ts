@@ -50,44 +50,6 @@ describe('a sequenced batch', () => {
     expect(end).toEqual({ seqNum: 3, timestamp: NOW })
     expect(next).toEqual({ ...EMPTY, tail: { seqNum: 3, timestamp: NOW } })
   })
-
-  it('continues at the tail and reports the timestamps of its first and last record', () => {
-    const given = [{ timestamp: 950 }, { timestamp: 940 }, { timestamp: 960 }]
-    const { records, start, end, next } = sequenced(STREAM, given)
-    expect(records.map(({ seqNum, timestamp }) => [seqNum, timestamp])).toEqual([
-      [7, 950],
-      [8, 950],
-      [9, 960],
-    ])
-    expect(start).toEqual({ seqNum: 7, timestamp: 950 })
-    expect(end).toEqual({ seqNum: 10, timestamp: 960 })
-    expect(next).toEqual({ ...STREAM, tail: end })
-  })
-})
-
-describe('conditions', () => {
-  const FENCED = { code: 'fencing_token_mismatch', status: 412, field: 'fencingToken' }
-  const MOVED = { code: 'seq_num_mismatch', status: 412, field: 'matchSeqNum' }
-  it.each<[string, StreamState, AppendConditions, object]>([
-    ['another token', STREAM, { fencingToken: 'other' }, { ...FENCED, fencingToken: 'mine' }],
-    ['the empty token of a fenced stream', STREAM, { fencingToken: '' }, { ...FENCED, fencingToken: 'mine' }],
-    ['a token of a stream without one', EMPTY, { fencingToken: 'mine' }, { ...FENCED, fencingToken: '' }],
-    ['a token in another case', STREAM, { fencingToken: 'Mine' }, { ...FENCED, fencingToken: 'mine' }],
-    ['number 0 of a stream with records', STREAM, { matchSeqNum: 0 }, { ...MOVED, seqNum: 7 }],
-    ['a number below the tail', STREAM, { matchSeqNum: 6 }, { ...MOVED, seqNum: 7 }],
-    ['a number above the tail', STREAM, { matchSeqNum: 8 }, { ...MOVED, seqNum: 7 }],
-    ['a number of an empty stream', EMPTY, { matchSeqNum: 1 }, { ...MOVED, seqNum: 0 }],
-    ['both wrong: the token first', STREAM, { fencingToken: 'x', matchSeqNum: 1 }, FENCED],
-    ['the number wrong, the token right', STREAM, { fencingToken: 'mine', matchSeqNum: 1 }, MOVED],
-  ])('reject a batch if they fail: %s', (_, state, conditions, expected) => {
-    expect(refused(state, ['a'], conditions)).toMatchObject(expected)
-  })
-
-  it('are checked before the records', () => {
-    const setting = { mode: 'client-require' } as const
-    expect(refused(STREAM, ['a'], { matchSeqNum: 1 }, setting).code).toBe('seq_num_mismatch')
-    expect(refused(STREAM, ['a'], { fencingToken: 'x' }, setting).code).toBe('fencing_token_mismatch')
-  })
 })
 
 describe('commands in a batch', () => {
@@ -107,24 +69,6 @@ describe('commands in a batch', () => {
       command: { kind: 'trim', seqNum: 1 },
     })
     expect(end.seqNum).toBe(10)
-  })
-})
-
-describe('a required timestamp', () => {
-  const setting = { mode: 'client-require' } as const
-  const missing = {
-    code: 'invalid',
-    status: 422,
-    field: 'timestamp',
-    message: 'record timestamp was required but was missing',
-  }
-  it('rejects the whole batch if one record lacks it', () => {
-    expect(refused(EMPTY, [{ timestamp: 1 }, 'a'], {}, setting)).toMatchObject(missing)
-    expect(refused(EMPTY, [fenceRecord('')], {}, setting)).toMatchObject(missing)
-  })
-
-  it('is satisfied by 0', () => {
-    expect(sequenced(EMPTY, [{ timestamp: 0 }], {}, setting).end).toEqual({ seqNum: 1, timestamp: 0 })
   })
 })
 

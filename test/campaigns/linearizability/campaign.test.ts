@@ -8,13 +8,12 @@ import { recordTarget, type Target } from './record-history.ts'
 import { recordTabs } from './targets/chromium.ts'
 import { openCutHttp } from './targets/http.ts'
 import { KilledProcesses } from './targets/postgres.ts'
-import { openDirectory, openFailingMemory, openMemory } from './targets/storages.ts'
+import { openDirectory, openFailingMemory } from './targets/storages.ts'
 
 function targetCampaign(name: string, openTarget: (seed: number) => Promise<Target>): void {
   campaign(name, async (workload) => recordTarget(await openTarget(workload.seed), workload))
 }
 
-targetCampaign('memory', openMemory)
 targetCampaign('filesystem', openDirectory)
 targetCampaign('memory that answers late and fails', (seed) => openFailingMemory(seed, 1))
 targetCampaign('two engines on one memory that answers late and fails', (seed) => openFailingMemory(seed, 2))

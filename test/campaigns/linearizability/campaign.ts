@@ -1,11 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { campaignOf, replayCommand, seedsFrom } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 import { checkHistory } from './check-history.ts'
-import { historyLines } from './history-lines.ts'
 import type { History } from './operations.ts'
 import type { Workload } from './record-history.ts'
 
@@ -13,8 +12,6 @@ const { options, runsAll } = campaignOf('linearizability', {
   histories: 2,
   // The second one has several streams.
   seed: 3,
-  /** A directory. */
-  write: undefined as string | undefined,
 })
 
 /** Only ends what hangs: a history takes seconds. */
@@ -41,7 +38,6 @@ export function campaign(target: string, record: (workload: Workload) => Promise
       const history = await record(workload)
       assertComplete(history, workload)
       for (const { outcome } of history) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
-      if (options.write !== undefined) writeLines(options.write, target, seed, history)
       const finding = checkHistory(history)
       if (finding === undefined) return progress.pass()
       progress.fail()
@@ -61,20 +57,8 @@ export function assertComplete(history: History, { clients, operationsPerClient 
   for (const kind of ['appended', 'read', 'tail'] as const) expect(kinds).toContain(kind)
 }
 
-function writeLines(directory: string, target: string, seed: number, history: History): void {
-  mkdirSync(directory, { recursive: true })
-  for (const stream of new Set(history.map((recorded) => recorded.stream))) {
-    const lines = historyLines(history.filter((recorded) => recorded.stream === stream))
-    writeFileSync(join(directory, `${fileName(target)}-${seed}-${stream}.jsonl`), lines)
-  }
-}
-
-function fileName(target: string): string {
-  return target.replaceAll(/[^a-z0-9]+/gi, '-')
-}
-
 function report(finding: string, target: string, seed: number, history: History): string {
-  const path = join(tmpdir(), `headwater-${fileName(target)}-${seed}.jsonl`)
+  const path = join(tmpdir(), `headwater-${target.replaceAll(/[^a-z0-9]+/gi, '-')}-${seed}.jsonl`)
   writeFileSync(path, history.map((recorded) => `${JSON.stringify(recorded)}\n`).join(''))
   return [
     finding,

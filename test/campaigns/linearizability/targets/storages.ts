@@ -17,10 +17,6 @@ const RATES: StorageRates = {
   read: { delay },
 }
 
-export function openMemory(): Promise<Target> {
-  return openEngines(memory(), 1)
-}
-
 export async function openDirectory(): Promise<Target> {
   const path = await mkdtemp(join(tmpdir(), 'headwater-linearizability-'))
   return openEngines(filesystem(path), 1, () => rm(path, { recursive: true }))
