@@ -17,49 +17,6 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const SESSION_TYPE = { 'content-type': 'svcs/proto' }
 const MIB = 1_048_576
 
-describe('limits.openSessions', () => {
-  const REFUSED = {
-    status: 429,
-    code: 'rate_limited',
-    message: 'limit exceeded: `limits.openSessions` is 2; the request had no effect',
-  }
-  const KINDS: Record<string, (service: Service, signal: AbortSignal) => Promise<Response>> = {
-    'a read session by SSE': ({ call }, signal) =>
-      call('GET', `${RECORDS}?seq_num=0`, { headers: { accept: 'text/event-stream' }, signal }),
-    'a binary read session': ({ call }, signal) =>
-      call('GET', `${RECORDS}?seq_num=0`, { headers: SESSION_TYPE, signal }),
-    'a binary append session': ({ call }, signal) =>
-      call('POST', RECORDS, { headers: SESSION_TYPE, body: new Upload().body, signal }),
-    'a long poll': ({ call }, signal) => call('GET', `${RECORDS}?wait=60`, { signal }),
-  }
-
-  test.each(Object.entries(KINDS))(
-    '%s beyond it is rejected with 429 until another one ends',
-    async (_, open) => {
-      const service = await startWithStream({}, { limits: { openSessions: 2 } })
-      const { hw, clock } = service
-      const controllers = [new AbortController(), new AbortController()]
-      const opened = controllers.map(({ signal }) => open(service, signal))
-      for (const response of opened) response.catch(() => {})
-      await clock.settle()
-      expect(hw.stats().openSessions).toBe(2)
-      expect(await errorOf(await open(service, new AbortController().signal))).toEqual(REFUSED)
-      controllers[0]!.abort()
-      await clock.settle()
-      expect(hw.stats().openSessions).toBe(1)
-      const third = new AbortController()
-      open(service, third.signal).catch(() => {})
-      await clock.settle()
-      expect(hw.stats().openSessions).toBe(2)
-      controllers[1]!.abort()
-      third.abort()
-      await clock.settle()
-      expect(hw.stats().openSessions).toBe(0)
-      expect(service.errors).toEqual([])
-    },
-  )
-})
-
 describe('limits.pendingBodyBytes', () => {
   const REFUSED = {
     status: 429,

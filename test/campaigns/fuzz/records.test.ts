@@ -118,11 +118,13 @@ function generatedBatch(records: readonly SequencedRecord[], tail?: StreamPositi
       body,
     })),
     ...(tail !== undefined && {
-      tail: { seqNum: BigInt(tail.seqNum), timestamp: BigInt(tail.timestamp) },
+      tail: { ...tail, seqNum: BigInt(tail.seqNum), timestamp: BigInt(tail.timestamp) },
     }),
   })
   return toBinary(ReadBatchSchema, message)
 }
+
+const position = fc.record({ seqNum: integer, timestamp: integer })
 
 function generatedRecords(data: Uint8Array): SequencedRecord[] {
   return fromBinary(ReadBatchSchema, data).records.map(({ seqNum, timestamp, headers, body }) => ({
@@ -172,7 +174,12 @@ fuzzBytes('a block of records', {
 fuzzBytes('a batch in the response of a server', {
   models: fc.record({
     records: fc.array(record, { maxLength: 4 }),
-    tail: optional(fc.record({ seqNum: integer, timestamp: integer })),
+    tail: optional(
+      fc.oneof(
+        position,
+        position.map((tail) => ({ ...tail, closed: true as const })),
+      ),
+    ),
   }),
   encode: ({ records, tail }) => generatedBatch(records, tail),
   decode: decodeReadBatch,
