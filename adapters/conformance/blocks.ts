@@ -42,26 +42,31 @@ export interface BlockSpec {
 
 const SMALL_HEADER = [utf8('n'), utf8('v')] as const
 
-export function block(spec: BlockSpec): StoredBlock {
-  const records: SequencedRecord[] = []
-  for (let i = 0; i < (spec.count ?? 1); i++) {
-    const seqNum = spec.firstSeqNum + i
-    const timestamp = spec.timestamp ?? NOW + seqNum
-    records.push({
-      seqNum,
-      timestamp,
-      headers: Array.from({ length: spec.headers ?? 0 }, () => SMALL_HEADER),
-      body: bodyOf(`${spec.tag ?? ''}#${seqNum}`, spec.bodyBytes),
-    })
-  }
+export function block({ firstSeqNum, count = 1, headers = 0, tag = '', ...spec }: BlockSpec): StoredBlock {
+  const records = range(firstSeqNum, firstSeqNum + count).map((seqNum) => ({
+    seqNum,
+    timestamp: spec.timestamp ?? NOW + seqNum,
+    headers: Array.from({ length: headers }, () => SMALL_HEADER),
+    body: bodyOf(`${tag}#${seqNum}`, spec.bodyBytes),
+  }))
+  return { ...numbersOf(records), expiresAt: spec.expiresAt ?? null, data: encodeRecords(records) }
+}
+
+function bodyOf(text: string, length: number | undefined): Uint8Array {
+  const bytes = utf8(text)
+  if (length === undefined) return bytes
+  return Uint8Array.from({ length }, (_, i) => bytes[i] ?? i & 0xff)
+}
+
+/** The metadata of a block with these records. */
+function numbersOf(records: readonly SequencedRecord[]): Omit<StoredBlock, 'data' | 'expiresAt'> {
+  const [first, last] = [records[0]!, records.at(-1)!]
   return {
-    firstSeqNum: spec.firstSeqNum,
-    endSeqNum: spec.firstSeqNum + records.length,
-    firstTimestamp: records[0]!.timestamp,
-    lastTimestamp: records.at(-1)!.timestamp,
-    meteredBytes: metered(records),
-    expiresAt: spec.expiresAt ?? null,
-    data: encodeRecords(records),
+    firstSeqNum: first.seqNum,
+    endSeqNum: first.seqNum + records.length,
+    firstTimestamp: first.timestamp,
+    lastTimestamp: last.timestamp,
+    meteredBytes: records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0),
   }
 }
 
@@ -70,57 +75,30 @@ export function block(spec: BlockSpec): StoredBlock {
  * limits of merging, and begins at or after the end of the previous one.
  */
 export function recordsOfBlocks(blocks: readonly StoredBlock[]): SequencedRecord[] {
-  const all: SequencedRecord[] = []
   let end = 0
-  for (const { data, expiresAt: _, ...numbers } of blocks) {
+  return blocks.flatMap(({ data, expiresAt: _, ...numbers }) => {
     const records = decodeRecords(data)
+    const { firstSeqNum, endSeqNum, meteredBytes } = numbers
     ok(records.length > 0, 'a block has no records')
-    equal(
-      numbers,
-      {
-        firstSeqNum: records[0]!.seqNum,
-        endSeqNum: records[0]!.seqNum + records.length,
-        firstTimestamp: records[0]!.timestamp,
-        lastTimestamp: records.at(-1)!.timestamp,
-        meteredBytes: metered(records),
-      },
-      'metadata of a block',
-    )
-    records.forEach((record, i) => {
-      equal(record.seqNum, numbers.firstSeqNum + i, 'sequence number of a record in a block')
-    })
+    equal(numbers, numbersOf(records), 'metadata of a block')
+    const seqNums = records.map(({ seqNum }) => seqNum)
+    equal(seqNums, range(firstSeqNum, endSeqNum), 'sequence numbers of a block')
     ok(records.length <= BATCH_RECORDS_MAX, `a block has ${records.length} records`)
-    ok(numbers.meteredBytes <= BATCH_METERED_BYTES_MAX, `a block has ${numbers.meteredBytes} metered bytes`)
+    ok(meteredBytes <= BATCH_METERED_BYTES_MAX, `a block has ${meteredBytes} metered bytes`)
     ok(data.length <= BATCH_ENCODED_BYTES_MAX, `a block has ${data.length} bytes of data`)
-    ok(
-      numbers.firstSeqNum >= end,
-      `a block begins at ${numbers.firstSeqNum}, but the one before ends at ${end}`,
-    )
-    end = numbers.endSeqNum
-    all.push(...records)
-  }
-  return all
+    ok(firstSeqNum >= end, `a block begins at ${firstSeqNum}, but the one before ends at ${end}`)
+    end = endSeqNum
+    return records
+  })
 }
 
 export function seqNumsOf(blocks: readonly StoredBlock[]): number[] {
-  return recordsOfBlocks(blocks).map((record) => record.seqNum)
+  return recordsOfBlocks(blocks).map(({ seqNum }) => seqNum)
 }
 
 /** The numbers from `first` to `end` (exclusive). */
 export function range(first: number, end: number): number[] {
   return Array.from({ length: end - first }, (_, i) => first + i)
-}
-
-function metered(records: readonly SequencedRecord[]): number {
-  return records.reduce((sum, record) => sum + meteredBytesOf(record.headers, record.body), 0)
-}
-
-function bodyOf(text: string, length: number | undefined): Uint8Array {
-  const bytes = utf8(text)
-  if (length === undefined) return bytes
-  const body = new Uint8Array(length)
-  for (let i = 0; i < length; i++) body[i] = bytes[i] ?? i & 0xff
-  return body
 }
 
 /** A block as it was appended. */
@@ -138,83 +116,49 @@ export interface ExpectedBlock {
  */
 export function checkRead(
   appended: readonly ExpectedBlock[],
-  range: ReadRange,
+  { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY, unsplit }: ReadRange,
   blocks: readonly StoredBlock[],
 ): void {
-  const description = `read ${JSON.stringify({ ...range, memory: undefined })}`
-  checkSelection(range, blocks, description)
+  const description = `read ${JSON.stringify({ from, endSeqNum, bytesMax, recordsMax, unsplit })}`
+  const isReached = ({ seqNum, timestamp }: SequencedRecord) =>
+    'seqNum' in from ? seqNum >= from.seqNum : timestamp >= from.timestamp
   const known = new Map<number, { record: SequencedRecord; expected: ExpectedBlock }>()
   for (const expected of appended) {
     for (const record of decodeRecords(expected.block.data)) known.set(record.seqNum, { record, expected })
   }
+  recordsOfBlocks(blocks)
+  const isEmpty = 'seqNum' in from && from.seqNum >= endSeqNum
+  ok(!isEmpty || blocks.length === 0, `${description}: returned a block for an empty range`)
   const returned = new Set<number>()
+  let end = endSeqNum
+  let bytes = 0
   for (const block of blocks) {
-    for (const record of recordsOfBlocks([block])) {
+    const { firstSeqNum, expiresAt } = block
+    const records = decodeRecords(block.data)
+    ok(firstSeqNum < end, `${description}: returned block ${firstSeqNum}, which is behind the end`)
+    ok(records.some(isReached), `${description}: returned block ${firstSeqNum}, which is before the start`)
+    for (const record of records) {
       const match = known.get(record.seqNum)
       ok(match !== undefined, `${description}: returned record ${record.seqNum}, which is not in the log`)
       equal(record, match.record, `${description}: record ${record.seqNum}`)
-      const { expiresAt } = match.expected.block
-      const isLater = block.expiresAt === null || block.expiresAt > (expiresAt ?? Number.POSITIVE_INFINITY)
-      if (!(match.expected.isExtended && isLater)) {
-        equal(block.expiresAt, expiresAt, `${description}: expiry of record ${record.seqNum}`)
+      const stored = match.expected.block.expiresAt
+      const isLater = expiresAt === null || expiresAt > (stored ?? Number.POSITIVE_INFINITY)
+      if (!match.expected.isExtended || !isLater) {
+        equal(expiresAt, stored, `${description}: expiry of record ${record.seqNum}`)
       }
       returned.add(record.seqNum)
     }
+    bytes += block.meteredBytes
+    // No further block may follow, and no record behind this one is missing.
+    if (bytes >= bytesMax || returned.size >= recordsMax) end = Math.min(end, block.endSeqNum)
+    const cuts = (expected: ExpectedBlock) =>
+      [firstSeqNum, block.endSeqNum].some(
+        (cut) => expected.block.firstSeqNum < cut && cut < expected.block.endSeqNum,
+      )
+    ok(!unsplit || !appended.some(cuts), `${description}: returned a part of an append at ${firstSeqNum}`)
   }
-  recordsOfBlocks(blocks)
-  if (range.unsplit) checkUnsplit(appended, blocks, description)
-  const end = Math.min(range.endSeqNum, stoppedAt(range, blocks))
   for (const { record, expected } of known.values()) {
-    if (expected.mayBeFreed || record.seqNum >= end || !isWanted(range, record)) continue
+    if (expected.mayBeFreed || record.seqNum >= end || !isReached(record)) continue
     ok(returned.has(record.seqNum), `${description}: left out record ${record.seqNum}`)
   }
-}
-
-function checkUnsplit(
-  appended: readonly ExpectedBlock[],
-  blocks: readonly StoredBlock[],
-  description: string,
-): void {
-  for (const { firstSeqNum, endSeqNum } of blocks) {
-    const cuts = ({ block }: ExpectedBlock) =>
-      [firstSeqNum, endSeqNum].some((cut) => block.firstSeqNum < cut && cut < block.endSeqNum)
-    ok(!appended.some(cuts), `${description}: returned a part of an append, ${firstSeqNum} to ${endSeqNum}`)
-  }
-}
-
-function checkSelection(
-  { from, endSeqNum, bytesMax }: ReadRange,
-  blocks: readonly StoredBlock[],
-  description: string,
-): void {
-  let bytes = 0
-  for (const [index, block] of blocks.entries()) {
-    ok(
-      block.firstSeqNum < endSeqNum,
-      `${description}: returned block ${block.firstSeqNum}, which begins at or after the end`,
-    )
-    if ('seqNum' in from) {
-      ok(
-        block.endSeqNum > from.seqNum,
-        `${description}: returned a block that ends at ${block.endSeqNum}, before the start`,
-      )
-      ok(from.seqNum < endSeqNum, `${description}: returned a block for an empty range`)
-    } else {
-      ok(block.lastTimestamp >= from.timestamp, `${description}: returned a block of before the timestamp`)
-    }
-    ok(index === 0 || bytes < bytesMax, `${description}: went on after the block that reached bytesMax`)
-    bytes += block.meteredBytes
-  }
-}
-
-/** The sequence number at which `bytesMax` ended the read; infinite if it did not. */
-function stoppedAt({ bytesMax }: ReadRange, blocks: readonly StoredBlock[]): number {
-  const last = blocks.at(-1)
-  if (last === undefined) return Number.POSITIVE_INFINITY
-  const bytes = blocks.reduce((sum, block) => sum + block.meteredBytes, 0)
-  return bytes >= bytesMax ? last.endSeqNum : Number.POSITIVE_INFINITY
-}
-
-function isWanted({ from }: ReadRange, record: SequencedRecord): boolean {
-  return 'seqNum' in from ? record.seqNum >= from.seqNum : record.timestamp >= from.timestamp
 }

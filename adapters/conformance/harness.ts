@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/runtime/clock.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import type { Storage, StorageManifest, StorageSession } from '../../src/storage/contract.ts'
 import { LogWriter } from './log-writer.ts'
 
@@ -67,7 +67,7 @@ export type Cases = Readonly<Record<string, (harness: Harness) => Promise<void>>
 export class Harness {
   readonly options: ConformanceOptions
   /** Timers that are armed: neither cancelled nor fired. */
-  armedTimers = 0
+  readonly armedTimers = new Set<object>()
   readonly #fixture: ConformanceFixture
   readonly #sessions: StorageSession[] = []
   /** The sessions of processes that have crashed. */
@@ -79,7 +79,7 @@ export class Harness {
     this.options = options
     this.#fixture = fixture
     this.#storage = fixture.storage
-    this.#clock = this.#counting(options.clock ?? realClock)
+    this.#clock = this.#counting(options.clock ?? systemClock)
   }
 
   get storage(): Storage {
@@ -112,6 +112,12 @@ export class Harness {
     return this.open()
   }
 
+  /** Opens two sessions of different engines if the storage is shared; otherwise both are the same. */
+  async pair(): Promise<readonly [StorageSession, StorageSession]> {
+    const first = await this.open()
+    return [first, this.#storage.manifest.shared ? await this.open() : first]
+  }
+
   async closeAll(): Promise<void> {
     for (const session of this.#sessions.splice(0)) await session.close()
     for (const session of this.#abandoned.splice(0)) await session.close()
@@ -122,30 +128,18 @@ export class Harness {
       isVirtual: clock.isVirtual,
       now: () => clock.now(),
       schedule: (delayMs, callback, options) => {
-        this.armedTimers++
-        let armed = true
-        const disarm = (): void => {
-          if (armed) this.armedTimers--
-          armed = false
-        }
+        const timer = {}
+        this.armedTimers.add(timer)
         const fire = (): void => {
-          disarm()
+          this.armedTimers.delete(timer)
           callback()
         }
         const cancel = clock.schedule(delayMs, fire, options)
         return () => {
-          disarm()
+          this.armedTimers.delete(timer)
           cancel()
         }
       },
     }
   }
-}
-
-const realClock: Clock = {
-  now: () => Date.now(),
-  schedule(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs)
-    return () => clearTimeout(timer)
-  },
 }

@@ -14,7 +14,6 @@ import { randomCases } from './random.ts'
 import { readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
 import { electionCases, notificationCases, sharedCases } from './shared.ts'
-import { writeStateCases } from './write-state.ts'
 
 export type { ConformanceFixture, ConformanceOptions } from './harness.ts'
 
@@ -74,7 +73,6 @@ function topicsOf(options: ConformanceOptions): [topic: string, cases: Cases, sk
   return [
     ['catalog', catalogCases],
     ['logs', logCases],
-    ['logs', writeStateCases],
     ['read', readCases],
     ['reclaim', reclaimCases],
     ['shared', sharedCases, isShared],

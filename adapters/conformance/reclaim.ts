@@ -3,31 +3,138 @@ import type { ReclaimLimits } from '../../src/storage/contract.ts'
 import { conflicts, equal, ok } from './assertions.ts'
 import { checkRead, FAR, NOW, range, WHOLE_LOG } from './blocks.ts'
 import type { Cases } from './harness.ts'
-import { LogWriter, reclaimAll, unmergeableExpiry } from './log-writer.ts'
+import { type AppendSpec, LogWriter, reclaimAll } from './log-writer.ts'
+
+/** A change of a log, or a call of `reclaim` with what it leaves. */
+type Step = (log: LogWriter) => Promise<unknown>
+
+const append =
+  (spec: AppendSpec = {}): Step =>
+  (log) =>
+    log.append(spec)
+
+/** Appends blocks that cannot be merged. */
+const appends = (count: number, spec: AppendSpec = {}, firstExpiry = FAR): Step[] =>
+  range(0, count).map((i) => append({ ...spec, expiresAt: firstExpiry + 10 * i }))
+
+/** Keeps blocks longer. */
+const extend =
+  (below: number, after: number, until: number | null): Step =>
+  (log) =>
+    log.reconfigure([{ below, after, until }])
+
+/**
+ * Reclaims, then compares the sequence numbers of the records that are left.
+ *
+ * @param within The numbers that are compared. Others may be left or not.
+ */
+const reclaim =
+  (
+    limits: Partial<ReclaimLimits>,
+    [first, end]: readonly [first: number, end: number],
+    [least, most] = [0, INTEGER_MAX],
+  ): Step =>
+  async (log) => {
+    await reclaimAll(log.session, limits)
+    const left = (await log.records()).filter((seqNum) => seqNum >= least && seqNum < most)
+    equal(left, range(first, end), `records after reclaim with ${JSON.stringify(limits)}`)
+    for (const expected of log.written) {
+      const { firstSeqNum, endSeqNum } = expected.block
+      expected.mayBeFreed ||= firstSeqNum < first || endSeqNum > most
+    }
+    await log.check()
+  }
+
+const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
+  'nothing is freed that is not due': [
+    reclaim({ now: NOW, trimmedBefore: NOW }, [0, 0]),
+    append({ count: 3 }),
+    append({ count: 3, expiresAt: FAR }),
+    reclaim({ now: NOW, trimmedBefore: NOW }, [0, 6]),
+  ],
+  'blocks are freed once they have expired, and never without an expiry': [
+    ...appends(5, { count: 2 }, NOW),
+    append({ count: 2 }),
+    reclaim({ now: NOW - 1 }, [0, 12]),
+    reclaim({ now: NOW }, [2, 12]),
+    reclaim({ now: NOW + 29 }, [6, 12]),
+    reclaim({ now: Number.MAX_SAFE_INTEGER }, [10, 12]),
+  ],
+  // The block that holds a trim point stays whole.
+  'blocks entirely below a trim point are freed once the trim is old enough': [
+    ...appends(5, { count: 3 }),
+    append({ trimPoint: 4, trimmedAt: NOW + 10, expiresAt: FAR - 1 }),
+    append({ trimPoint: 10, trimmedAt: NOW + 20, expiresAt: FAR - 2 }),
+    reclaim({ trimmedBefore: NOW + 9 }, [0, 17]),
+    reclaim({ trimmedBefore: NOW + 10 }, [3, 17]),
+    reclaim({ trimmedBefore: NOW + 19 }, [3, 17]),
+    reclaim({ trimmedBefore: NOW + 20 }, [9, 17]),
+    append({ trimPoint: 15, trimmedAt: NOW + 90, expiresAt: FAR - 3 }),
+    reclaim({ trimmedBefore: NOW + 90 }, [15, 18]),
+  ],
+  'a log that was trimmed to its tail accepts appends': [
+    ...appends(3),
+    append({ trimPoint: 4 }),
+    reclaim({ trimmedBefore: NOW }, [4, 4]),
+    append({ count: 2, expiresAt: FAR }),
+    reclaim({ trimmedBefore: NOW }, [4, 6]),
+  ],
+  'blocks that are extended are freed when the extension ends, and no earlier': [
+    ...appends(3, { count: 2 }, NOW + 10),
+    extend(INTEGER_MAX, NOW, NOW + 100),
+    append({ count: 2, expiresAt: NOW + 200 }),
+    reclaim({ now: NOW + 99, blocksMax: 3 }, [0, 8]),
+    reclaim({ now: NOW + 99, blocksMax: 3 }, [0, 8]),
+    reclaim({ now: NOW + 100, blocksMax: 3 }, [6, 8]),
+    reclaim({ now: NOW + 200, blocksMax: 3 }, [8, 8]),
+  ],
+  // 0; 1 and 2; 3 to 5; 6 to 9; 10 to 14, which may wait for those before it.
+  'an extension applies below its sequence number, and to blocks that expire after its time': [
+    ...[NOW + 10, NOW + 20, null, NOW + 11, NOW + 30].map((expiresAt, i) =>
+      append({ count: 1 + i, expiresAt }),
+    ),
+    extend(10, NOW + 10, null),
+    reclaim({ now: NOW + 1_000 }, [1, 10], [0, 10]),
+  ],
+  'blocks above an extension are freed': [
+    ...appends(2, {}, NOW + 20),
+    extend(0, NOW + 10, null),
+    reclaim({ now: NOW + 1_000 }, [2, 2]),
+  ],
+  'blocks are extended that expired by their own time, but were not freed': [
+    ...appends(2, {}, NOW + 10),
+    extend(2, NOW, NOW + 50),
+    reclaim({ now: NOW + 30 }, [0, 2]),
+    extend(2, NOW, NOW + 90),
+    reclaim({ now: NOW + 80 }, [0, 2]),
+    reclaim({ now: NOW + 90 }, [2, 2]),
+  ],
+  'trims free extended blocks': [
+    ...appends(3, {}, NOW),
+    extend(INTEGER_MAX, 0, null),
+    reclaim({ now: NOW + 1_000, trimmedBefore: NOW }, [0, 3]),
+    append({ trimPoint: 2, expiresAt: NOW + 2_000 }),
+    reclaim({ now: NOW + 1_000, trimmedBefore: NOW }, [2, 4]),
+  ],
+  'a large batch keeps what follows a trim point within it until it expires': [
+    append({ count: 1000, bodyBytes: 270, expiresAt: NOW + 100 }),
+    append({ trimPoint: 600, expiresAt: FAR }),
+    // A part below the trim point may be freed.
+    reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1 }, [600, 1001], [600, 1001]),
+    reclaim({ now: NOW + 100, blocksMax: 1 }, [1000, 1001]),
+  ],
+  'a large batch is freed once it is trimmed': [
+    append({ count: 1000, bodyBytes: 270, expiresAt: NOW + 100 }),
+    append({ trimPoint: 600, expiresAt: FAR }),
+    reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1 }, [600, 1001], [600, 1001]),
+    append({ trimPoint: 1000, trimmedAt: NOW + 1, expiresAt: FAR }),
+    reclaim({ now: NOW, trimmedBefore: NOW + 1, blocksMax: 1 }, [1000, 1002]),
+  ],
+}
 
 export const reclaimCases: Cases = {
-  async 'reclaim reports nothing left if there is nothing to free'(harness) {
-    const log = await harness.log()
-    await reclaim(log)
-    await log.append({ count: 3 })
-    await log.append({ count: 3, expiresAt: FAR })
-    await reclaim(log, { now: NOW, trimmedBefore: NOW })
-    await log.check()
-  },
-  async 'blocks are freed once they have expired, and never without an expiry'(harness) {
-    const log = await harness.log()
-    for (let i = 0; i < 5; i++) await log.append({ count: 2, expiresAt: NOW + 10 * i })
-    await log.append({ count: 2 })
-    for (const [now, first] of [
-      [NOW - 1, 0],
-      [NOW, 2],
-      [NOW + 29, 6],
-      [Number.MAX_SAFE_INTEGER, 10],
-    ] as const) {
-      await reclaim(log, { now })
-      equal(await log.records(), range(first, 12), `records at ${now}`)
-    }
-  },
+  ...Object.fromEntries(Object.entries(SCENARIOS).map(([title, steps]) => [title, caseOf(steps)])),
+
   async 'blocks of a log whose deletion failed are freed once they have expired'(harness) {
     const log = await harness.log()
     for (let i = 0; i < 2; i++) await log.append({ expiresAt: NOW + 10 * i })
@@ -36,13 +143,12 @@ export const reclaimCases: Cases = {
       { kind: 'set-epoch', logId: 'missing', epoch: 2 },
     ])
     await conflicts(deletion, 'commit that deletes the log')
-    await reclaim(log, { now: NOW })
-    equal(await log.records(), [1], 'records when the first has expired')
+    await reclaim({ now: NOW }, [1, 2])(log)
   },
   async 'a block that expires before earlier ones is freed with them, or leaves a gap'(harness) {
     const log = await harness.log()
     for (const expiresAt of [FAR, NOW, null, NOW + 1, NOW, FAR + 1]) await log.append({ count: 2, expiresAt })
-    await reclaim(log, { now: NOW })
+    await reclaimAll(log.session, { now: NOW })
     for (const expected of log.written) expected.mayBeFreed = expected.block.expiresAt === NOW
     for (let seqNum = 0; seqNum < 12; seqNum++) {
       for (const from of [{ seqNum }, { timestamp: NOW + seqNum }]) {
@@ -52,236 +158,91 @@ export const reclaimCases: Cases = {
         }
       }
     }
-    await reclaim(log, { now: FAR })
+    await reclaimAll(log.session, { now: FAR })
     // Those between may wait for the block that never expires.
     const certain = (await log.records()).filter((seqNum) => seqNum < 6 || seqNum > 9)
     equal(certain, [4, 5, 10, 11], 'records when all before the third block have expired')
-  },
-  async 'blocks entirely below a trim point are freed once the trim is old enough'(harness) {
-    const log = await harness.log()
-    await log.appendUnmergeable(5, { count: 3 })
-    await log.append({ trimPoint: 4, trimmedAt: NOW + 10, expiresAt: FAR - 1 })
-    await log.append({ trimPoint: 10, trimmedAt: NOW + 20, expiresAt: FAR - 2 })
-    equal((await log.session.head('a'))?.trims, log.head.trims, 'trims of the head')
-    // The block that holds a trim point stays whole.
-    for (const [trimmedBefore, first] of [
-      [NOW + 9, 0],
-      [NOW + 10, 3],
-      [NOW + 19, 3],
-      [NOW + 20, 9],
-    ] as const) {
-      await reclaim(log, { trimmedBefore })
-      equal(await log.records(), range(first, 17), `records when trims before ${trimmedBefore} count`)
-    }
-    await log.append({ trimPoint: 15, trimmedAt: NOW + 90, expiresAt: FAR - 3 })
-    await reclaim(log, { trimmedBefore: NOW + 90 })
-    equal(await log.records(), range(15, 18), 'records after another trim')
   },
   async 'no record at or above the trim point is freed, whichever blocks the storage merges'(harness) {
     const log = await harness.log()
     for (let i = 0; i < 30; i++) await log.append({ count: 1 + (i % 3) })
     for (const trimPoint of [0, 1, 7, 20, 31]) {
-      await log.append({ trimPoint, trimmedAt: NOW })
-      await reclaim(log, { trimmedBefore: FAR })
+      await log.append({ trimPoint })
+      await reclaimAll(log.session, { trimmedBefore: FAR })
       for (const expected of log.written) expected.mayBeFreed = expected.block.endSeqNum <= trimPoint
       await log.check()
     }
   },
-  async 'a log that was trimmed to its tail accepts appends'(harness) {
-    const log = await harness.log()
-    await log.appendUnmergeable(3)
-    await log.append({ trimPoint: 4, trimmedAt: NOW })
-    await reclaim(log, { trimmedBefore: NOW })
-    equal(await log.records(), [], 'records')
-    equal(await log.session.head('a'), log.head, 'head')
-    await log.append({ count: 2, expiresAt: FAR })
-    equal(await log.records(), [4, 5], 'records after a further append')
-    equal(await log.session.head('a'), log.head, 'head after a further append')
-  },
-  async 'a call frees at most blocksMax blocks and reports whether more are left'(harness) {
-    const expired = await harness.log('expired')
-    for (let i = 0; i < 7; i++) await expired.append({ expiresAt: NOW + i })
-    const trimmed = await LogWriter.create(expired.session, 'trimmed')
-    await trimmed.appendUnmergeable(6)
-    await trimmed.append({ trimPoint: 6, trimmedAt: NOW, expiresAt: unmergeableExpiry(trimmed.head) })
-    const limits = { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 }
-    for (let left = 14, call = 0; left > 1; call++) {
-      ok(call < 100, 'reclaim makes no progress')
-      const { more } = await expired.session.reclaim(limits)
-      const now = [...(await expired.records()), ...(await trimmed.records())].length
-      ok(left - now <= 2, `a call freed ${left - now} blocks`)
-      ok(more || now === 1, `reclaim says that it is done, but ${now - 1} blocks are left`)
-      left = now
-    }
-    await reclaim(expired, limits)
-    equal(await trimmed.records(), [6], 'records of the log that was trimmed')
-  },
-  async 'a large batch keeps what follows a trim point within it, and is freed once nothing is left'(
+  async 'a call frees at most blocksMax blocks, and reports whose they were and whether more are left'(
     harness,
   ) {
     const session = await harness.open()
-    for (const logId of ['trimmed', 'expired']) {
-      const log = await LogWriter.create(session, logId)
-      await log.append({ count: 1000, bodyBytes: 270, expiresAt: NOW + 100 })
-      await log.append({ trimPoint: 600, trimmedAt: NOW, expiresAt: FAR })
-      await reclaim(log, { now: NOW, trimmedBefore: NOW, blocksMax: 1 })
-      const remaining = (await log.records()).filter((seqNum) => seqNum >= 600)
-      equal(remaining, range(600, 1001), 'records from the trim point on')
-      await log.measured()
-      if (logId === 'trimmed') await log.append({ trimPoint: 1000, trimmedAt: NOW + 1, expiresAt: FAR })
-      const limits = logId === 'trimmed' ? { trimmedBefore: NOW + 1 } : { now: NOW + 100 }
-      equal(unique(await reclaim(log, { ...limits, blocksMax: 1 })), [logId], 'logs')
-      equal(await log.records(), range(1000, log.head.tail.seqNum), 'records when it is freed')
-      await log.measured()
-    }
-  },
-  async 'reclaim never changes a head'(harness) {
-    const log = await harness.log()
-    const empty = await LogWriter.create(log.session, 'empty')
-    await log.append({ count: 3, expiresAt: NOW, fencingToken: 'token', trimPoint: 2, trimmedAt: NOW })
-    await reclaim(log, { now: FAR, trimmedBefore: FAR, blocksMax: 1 })
-    equal(await log.session.head('a'), log.head, 'head')
-    await empty.check()
-  },
-  async 'the blocks of deleted logs are freed, and no others'(harness) {
-    const session = await harness.open()
-    const logs = await Promise.all(['a', 'b', 'c'].map((logId) => LogWriter.create(session, logId)))
-    for (const log of logs) await log.appendUnmergeable(20, { tag: log.logId })
-    await session.commit([{ kind: 'delete-log', logId: 'b' }])
-    await reclaim(logs[0]!, { blocksMax: 3 })
-    for (const log of logs) if (log.logId !== 'b') await log.check()
-    equal(await session.read('b', WHOLE_LOG), [], 'blocks of the deleted log')
-  },
-  async 'reclaim reports exactly the logs whose blocks were freed'(harness) {
-    const expired = await harness.log('expired')
-    const { session } = expired
-    for (let i = 0; i < 5; i++) await expired.append({ expiresAt: NOW + i })
-    const trimmed = await LogWriter.create(session, 'trimmed')
-    await trimmed.appendUnmergeable(5)
-    await trimmed.append({ trimPoint: 5, trimmedAt: NOW, expiresAt: unmergeableExpiry(trimmed.head) })
-    await (await LogWriter.create(session, 'kept')).appendUnmergeable(2)
-    await (await LogWriter.create(session, 'gone')).append({ expiresAt: NOW })
+    const [expired, trimmed, kept, gone] = await Promise.all(
+      ['expired', 'trimmed', 'kept', 'gone'].map((logId) => LogWriter.create(session, logId)),
+    )
+    for (let i = 0; i < 7; i++) await expired!.append({ expiresAt: NOW + i })
+    await trimmed!.appendUnmergeable(6)
+    await trimmed!.appendUnmergeable(1, { trimPoint: 6 })
+    await kept!.appendUnmergeable(2)
+    await gone!.append({ expiresAt: NOW })
     await session.commit([{ kind: 'delete-log', logId: 'gone' }])
     const limits = { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 }
-    equal(unique(await reclaim(expired, limits)), ['expired', 'trimmed'], 'logs')
-    equal(await reclaim(expired, limits), [], 'logs of another call')
+    const reported: string[] = []
+    const leftOf = async () => [...(await expired!.records()), ...(await trimmed!.records())].length
+    for (let left = 14, more = true; more; ) {
+      const reclaimed = await session.reclaim(limits)
+      more = reclaimed.more
+      reported.push(...reclaimed.logIds)
+      const now = await leftOf()
+      ok(left - now <= 2, `a call freed ${left - now} blocks`)
+      ok(reported.length < 100, 'reclaim makes no progress')
+      left = now
+    }
+    equal(await leftOf(), 1, 'records that are left when reclaim is done')
+    equal(await trimmed!.records(), [6], 'records of the log that was trimmed')
+    equal([...new Set(reported)].sort(), ['expired', 'trimmed'], 'logs')
+    equal(await reclaimAll(session, limits), [], 'logs of another call')
+    equal(await gone!.records(), [], 'records of the deleted log')
+    await kept!.check()
   },
-  async 'measure returns the metered bytes of the stored blocks'(harness) {
+  async 'measure returns the metered bytes of the stored blocks of several logs'(harness) {
     const log = await harness.log()
     const { session } = log
     await LogWriter.create(session, 'empty')
     equal(await session.measure(['a', 'missing', 'empty']), [0, 0, 0], 'of logs without blocks')
-    for (let i = 0; i < 4; i++) await log.append({ count: 3, expiresAt: NOW + i })
-    await log.append({ count: 2, trimPoint: 12, trimmedAt: NOW, expiresAt: FAR })
-    const all = await log.measured()
+    await log.append({ count: 3 })
+    const all = log.written[0]!.block.meteredBytes
     equal(await session.measure(['empty', 'a', 'empty', 'a']), [0, all, 0, all], 'metered bytes')
-    await reclaim(log, { now: NOW + 1 })
-    ok((await log.measured()) < all, 'the blocks that expired are still counted')
-    await reclaim(log, { now: NOW + 1, trimmedBefore: NOW })
-    await log.measured()
     await session.commit([{ kind: 'delete-log', logId: 'a' }])
     equal(await session.measure(['a']), [0], 'metered bytes of a deleted log')
-  },
-
-  // Extensions of the retention keep blocks longer than their `expiresAt`.
-  async 'set-epoch sets extensions, which appends and the next set-epoch keep'(harness) {
-    const log = await harness.log()
-    await log.append({ count: 2 })
-    const last = { below: INTEGER_MAX, after: NOW + 5, until: null }
-    await log.extend([{ below: 1, after: NOW, until: NOW + 10 }, last])
-    await log.check()
-    await log.append()
-    await log.check()
-    const epoch = log.head.epoch + 1
-    await log.session.commit([{ kind: 'set-epoch', logId: 'a', epoch }])
-    log.head = { ...log.head, epoch }
-    await log.check()
-    await log.extend([last])
-    await log.check()
-  },
-  async 'blocks that are extended are freed when the extension ends, and no earlier'(harness) {
-    const log = await harness.log()
-    for (let i = 0; i < 3; i++) await log.append({ count: 2, expiresAt: NOW + 10 + i })
-    await log.extend([{ below: INTEGER_MAX, after: NOW, until: NOW + 100 }])
-    await log.append({ count: 2, expiresAt: NOW + 200 })
-    for (const [now, first] of [
-      [NOW + 99, 0],
-      [NOW + 99, 0],
-      [NOW + 100, 6],
-      [NOW + 200, 8],
-    ] as const) {
-      await reclaim(log, { now, blocksMax: 3 })
-      equal(await log.records(), range(first, 8), `records at ${now}`)
-    }
-  },
-  async 'an extension applies below its sequence number, and to blocks that expire after its time'(harness) {
-    const log = await harness.log()
-    for (const [i, expiresAt] of [NOW + 10, NOW + 20, null, NOW + 11, NOW + 30].entries()) {
-      await log.append({ count: 1 + i, expiresAt })
-    }
-    await log.extend([{ below: 10, after: NOW + 10, until: null }])
-    await reclaim(log, { now: NOW + 1_000 })
-    // 0; 1, 2; 3 to 5; 6 to 9; 10 to 14, which may wait.
-    equal((await log.records()).slice(0, 9), range(1, 10), 'records')
-    const other = await LogWriter.create(log.session, 'b')
-    for (let i = 0; i < 2; i++) await other.append({ expiresAt: NOW + 20 })
-    await other.extend([{ below: 0, after: NOW + 10, until: null }])
-    await reclaim(other, { now: NOW + 1_000 })
-    equal(await other.records(), [], 'records above the extension')
-  },
-  async 'blocks are extended that expired by their own time, but were not freed'(harness) {
-    const log = await harness.log()
-    for (const expiresAt of [NOW + 10, NOW + 20]) await log.append({ expiresAt })
-    await log.extend([{ below: 2, after: NOW, until: NOW + 50 }])
-    await reclaim(log, { now: NOW + 30 })
-    equal(await log.records(), [0, 1], 'records within the first extension')
-    await log.extend([{ below: 2, after: NOW, until: NOW + 90 }])
-    await reclaim(log, { now: NOW + 80 })
-    equal(await log.records(), [0, 1], 'records within the second extension')
-    await reclaim(log, { now: NOW + 90 })
-    equal(await log.records(), [], 'records afterwards')
-  },
-  async 'trims and deletions free extended blocks'(harness) {
-    const log = await harness.log()
-    const limits = { now: NOW + 1_000, trimmedBefore: NOW }
-    for (let i = 0; i < 3; i++) await log.append({ expiresAt: NOW + i })
-    await log.extend([{ below: INTEGER_MAX, after: 0, until: null }])
-    await reclaim(log, limits)
-    equal(await log.records(), [0, 1, 2], 'records')
-    await log.append({ trimPoint: 2, trimmedAt: NOW, expiresAt: NOW + 2_000 })
-    await reclaim(log, limits)
-    equal(await log.records(), [2, 3], 'records after the trim')
-    await log.session.commit([{ kind: 'delete-log', logId: 'a' }])
-    await reclaim(log, limits)
-    equal(await log.records(), [], 'records of the deleted log')
   },
   async 'many extended blocks do not keep others from being freed in bounded steps'(harness) {
     const extended = await harness.log('extended')
     for (let i = 0; i < 60; i++) await extended.append({ count: 3, expiresAt: NOW + i })
     for (let i = 0; i < 3; i++) await extended.append({ count: 500, bodyBytes: 300, expiresAt: NOW + i })
     const end = extended.head.tail.seqNum
-    await extended.extend([{ below: end, after: 0, until: NOW + 5_000 }])
+    await extended.reconfigure([{ below: end, after: 0, until: NOW + 5_000 }])
     for (let i = 0; i < 20; i++) await extended.append({ expiresAt: NOW + 100 + i })
     const other = await LogWriter.create(extended.session, 'other')
     for (let i = 0; i < 20; i++) await other.append({ expiresAt: NOW + 200 + i })
     const limits = { now: NOW + 1_000, blocksMax: 1 }
     // Blocks that are not extended may wait for those before them.
-    const logIds = (await reclaim(extended, limits)).filter((logId) => logId !== 'extended')
-    equal(unique(logIds), ['other'], 'logs')
+    const logIds = await reclaimAll(extended.session, limits)
+    equal(
+      logIds.filter((logId) => logId !== 'extended'),
+      ['other'],
+      'logs',
+    )
     equal((await extended.records()).slice(0, end), range(0, end), 'records')
     equal(await other.records(), [], 'records of the other log')
-    await extended.measured()
-    equal(await reclaim(extended, limits), [], 'logs of another call')
-    await reclaim(extended, { now: NOW + 5_000 })
-    equal(await extended.records(), [], 'records when the extension ends')
+    equal(await reclaimAll(extended.session, limits), [], 'logs of another call')
+    await reclaim({ now: NOW + 5_000 }, [end + 20, end + 20])(extended)
   },
 }
 
-/** Reclaims until nothing is left; nothing is due by default. Resolves to the logs that were reported. */
-function reclaim({ session }: LogWriter, limits: Partial<ReclaimLimits> = {}): Promise<string[]> {
-  return reclaimAll(session, { now: 0, trimmedBefore: 0, blocksMax: 1000, ...limits })
-}
-
-function unique(names: readonly string[]): string[] {
-  return [...new Set(names)].sort()
+function caseOf(steps: readonly Step[]): Cases[string] {
+  return async (harness) => {
+    const log = await harness.log()
+    for (const step of steps) await step(log)
+  }
 }

@@ -295,7 +295,7 @@ describe('two engines that free blocks at once', () => {
           for (const { expiries, extension, trim, times } of rounds) {
             for (const expiresAt of expiries) await writer.append({ expiresAt })
             const below = writer.head.tail.seqNum
-            if (extension !== null) await writer.extend([{ below, after: 0, until: extension + 10 }])
+            if (extension !== null) await writer.reconfigure([{ below, after: 0, until: extension + 10 }])
             if (trim !== null) await writer.append({ trimPoint: Math.floor(trim * below) })
             const reclaims = engines.map((engine, index) =>
               engine.reclaim({ now: times[index]!, trimmedBefore: NOW, blocksMax: 100 }),
