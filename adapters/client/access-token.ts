@@ -20,26 +20,7 @@ export class AccessToken {
   async get(): Promise<string | undefined> {
     const { token, getToken } = this.#settings
     if (getToken === undefined) return token
-    if (this.#asked === undefined) {
-      const asked = this.#withinDeadline(getToken)
-      this.#asked = asked
-      asked.then(
-        (token) => {
-          this.#last = token
-        },
-        () => {
-          if (this.#asked === asked) this.#asked = undefined
-        },
-      )
-    }
-    return this.#asked
-  }
-
-  /** Keeps a token that came too late for the request that asked for it, unless another was asked for. */
-  #keep(late: string): void {
-    if (this.#asked !== undefined) return
-    this.#asked = Promise.resolve(late)
-    this.#last = late
+    return this.#last ?? this.#withinDeadline(this.#asked ?? this.#ask(getToken))
   }
 
   /**
@@ -55,43 +36,56 @@ export class AccessToken {
     return this.#settings.getToken !== undefined
   }
 
-  /**
-   * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
-   * without a network, when the client begins to close, and with an error of headwater that the app throws as
-   * it is.
-   */
-  async #withinDeadline(getToken: () => string | Promise<string>): Promise<string> {
+  /** Asks the app. A token that comes too late for its request is kept, unless another was asked for. */
+  #ask(getToken: () => string | Promise<string>): Promise<string> {
+    const asked = givenToken(getToken)
+    this.#asked = asked
+    asked.then(
+      (token) => {
+        this.#asked ??= asked
+        if (this.#asked === asked) this.#last = token
+      },
+      () => this.#askAgain(asked),
+    )
+    return asked
+  }
+
+  #askAgain(asked: Promise<string>): void {
+    if (this.#asked === asked) this.#asked = undefined
+  }
+
+  /** Rejects with a retryable error after a while, and when the client begins to close. */
+  async #withinDeadline(asked: Promise<string>): Promise<string> {
     const { clock, requestTimeoutMs } = this.#settings
-    const given: Promise<unknown> = (async () => getToken())()
     let cancelTimer = () => {}
     const timeout = new Promise<never>((_, reject) => {
       cancelTimer = clock.schedule(requestTimeoutMs, () => {
-        const keep = (late: unknown) => {
-          if (isGivenToken(late)) this.#keep(late)
-        }
-        given.then(keep, () => {})
+        this.#askAgain(asked)
         reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
       })
     })
     // A request that waits for the app when the client begins to close has not been sent.
     const closing = this.#closing.aborted ? undefined : this.#closing
-    try {
-      const token = await unlessAborted(closing, Promise.race([given, timeout]))
-      if (isGivenToken(token)) return token
-      throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
-    } catch (error) {
-      if (HeadwaterError.is(error)) throw withEffects(error, false)
-      const { message = error } = Object(error) as { readonly message?: unknown }
-      throw tokenError(`failed: ${String(message).slice(0, 500)}`, error)
-    } finally {
-      cancelTimer()
-    }
+    return unlessAborted(closing, Promise.race([asked, timeout])).finally(() => cancelTimer())
   }
 }
 
-/** Whether the app has given a token: pages of gateways and bodies of errors are none. */
-function isGivenToken(given: unknown): given is string {
-  return isToken(given) && !/[<>{}"]/.test(given)
+/**
+ * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
+ * without a network, and with an error of headwater that the app throws as it is.
+ */
+async function givenToken(getToken: () => string | Promise<string>): Promise<string> {
+  let token: unknown
+  try {
+    token = await getToken()
+  } catch (error) {
+    if (HeadwaterError.is(error)) throw withEffects(error, false)
+    const { message = error } = Object(error) as { readonly message?: unknown }
+    throw tokenError(`failed: ${String(message).slice(0, 500)}`, error)
+  }
+  // Pages of gateways and bodies of errors are no tokens.
+  if (isToken(token) && !/[<>{}"]/.test(token)) return token
+  throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
 }
 
 function tokenError(problem: string, cause?: unknown): HeadwaterError {

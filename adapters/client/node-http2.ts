@@ -1,5 +1,4 @@
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
-import type { Clock } from '../../src/runtime/clock.ts'
 import { Silence } from './errors.ts'
 import type { IncomingResponse, OutgoingRequest } from './transport.ts'
 
@@ -10,8 +9,6 @@ const STREAMS_MAX = 100
 /** How much may arrive before it is read, in bytes. */
 const STREAM_WINDOW_BYTES = 2 * 1024 * 1024
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
-/** How long the answer to a PING may take on a connection that has gone silent, in milliseconds. */
-const PING_MS = 10_000
 /** The number of connections in succession without an answer after which a session uses HTTP/1.1. */
 const UNANSWERED_MAX = 2
 /** How long an idle connection is kept, in milliseconds. */
@@ -26,8 +23,6 @@ const CANCEL = 8
 interface Connection {
   readonly session: ClientHttp2Session
   streams: number
-  /** Whether a request got no answer, and the connection has yet to show that it is alive. */
-  isSuspect: boolean
 }
 
 /**
@@ -36,7 +31,6 @@ interface Connection {
  */
 export class Http2Transport {
   readonly #origin: string
-  readonly #clock: Clock
   readonly #connections = new Set<Connection>()
   #opening: Promise<Connection | undefined> | undefined
   /** Whether the server speaks HTTP/2, as far as is known. */
@@ -45,9 +39,8 @@ export class Http2Transport {
   #unanswered = 0
   #isClosed = false
 
-  constructor(origin: string, clock: Clock) {
+  constructor(origin: string) {
     this.#origin = origin
-    this.#clock = clock
   }
 
   /** Resolves to undefined, before anything was sent, if the server does not speak HTTP/2. */
@@ -64,7 +57,9 @@ export class Http2Transport {
     if (connection.streams++ === 0) session.ref()
     const cancel = () => {
       stream.close(CANCEL)
-      if (signal.reason instanceof Silence) this.#probe(connection)
+      // The network may drop its packets without a reset, as after a sleep or behind a balancer that forgot
+      // it: further requests must use another connection. Those under way have deadlines of their own.
+      if (signal.reason instanceof Silence) session.close()
     }
     signal.addEventListener('abort', cancel, { once: true })
     stream.once('close', () => {
@@ -85,9 +80,9 @@ export class Http2Transport {
     for (;;) {
       if (!this.#isSpoken || this.#isClosed) return undefined
       for (const connection of this.#connections) {
-        const { session, isSuspect, streams } = connection
+        const { session, streams } = connection
         const most = Math.min(session.remoteSettings.maxConcurrentStreams ?? STREAMS_MAX, STREAMS_MAX)
-        if (!session.closed && !session.destroyed && !isSuspect && streams < most) return connection
+        if (!session.closed && !session.destroyed && streams < most) return connection
       }
       this.#opening ??= this.#open().finally(() => {
         this.#opening = undefined
@@ -106,7 +101,7 @@ export class Http2Transport {
     const session = process.getBuiltinModule('node:http2').connect(this.#origin, {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     })
-    const connection: Connection = { session, streams: 0, isSuspect: false }
+    const connection: Connection = { session, streams: 0 }
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => session.destroy(new Error('no answer to HTTP/2')), PROBE_MS)
       let isConnected = false
@@ -121,7 +116,7 @@ export class Http2Transport {
         this.#connections.add(connection)
         session.unref()
         session.setTimeout(IDLE_MS, () => {
-          if (connection.streams === 0) session.close()
+          if (connection.streams === 0) session.destroy()
         })
         clearTimeout(timer)
         resolve(connection)
@@ -137,32 +132,6 @@ export class Http2Transport {
         else if (!isConnected || ++this.#unanswered < UNANSWERED_MAX) reject(failure)
         resolve(undefined)
       })
-    })
-  }
-
-  /**
-   * Closes a connection unless it answers. A network that drops packets without a reset, as after a sleep or
-   * behind a balancer that forgot it, would otherwise swallow every further request.
-   */
-  #probe(connection: Connection): void {
-    const { session } = connection
-    if (connection.isSuspect || session.destroyed) return
-    connection.isSuspect = true
-    let cancelTimer = () => {}
-    const awaitAnswer = () => {
-      const received = session.socket.bytesRead
-      cancelTimer = this.#clock.schedule(PING_MS, () => {
-        if (session.destroyed) return
-        // Behind much data, the answer may take long although the connection is alive.
-        if (session.socket.bytesRead > received) awaitAnswer()
-        else session.destroy(lostConnection())
-      })
-    }
-    awaitAnswer()
-    session.ping((error) => {
-      cancelTimer()
-      if (error === null) connection.isSuspect = false
-      else session.destroy(lostConnection())
     })
   }
 }

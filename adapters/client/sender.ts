@@ -57,8 +57,8 @@ export class Sender {
     this.#ended = ended
     this.token = new AccessToken(settings, closing)
     this.#fetch = fetchTransport(settings.fetch)
-    const { http2, url, clock } = settings
-    this.#http2 = http2 && isNode() ? new Http2Transport(new URL(url).origin, clock) : undefined
+    const { http2, url } = settings
+    this.#http2 = http2 && isNode() ? new Http2Transport(new URL(url).origin) : undefined
   }
 
   /** Sends a call, again while it is safe and may help. Resolves to a successful response. */

@@ -246,46 +246,31 @@ class StreamAppender implements SessionAppender {
   }
 }
 
-/** The body of an append session. Batches of one turn, and those that wait to be written, go out together. */
+/** The body of an append session. Batches of one turn go out together. */
 class FrameUpload {
   readonly #stream: ClientHttp2Stream
-  /** Frames that wait for their turn, or for the write before them. */
-  #frames: Uint8Array[] = []
-  #isWriting = false
 
   constructor(stream: ClientHttp2Stream) {
     this.#stream = stream
   }
 
-  /** Writes a batch in this turn, or when the connection has room. */
   send(batch: AppendBatch): void {
+    const stream = this.#stream
+    if (stream.writableCorked === 0) {
+      stream.cork()
+      queueMicrotask(() => stream.uncork())
+    }
+    let frame: Uint8Array | undefined
     encodeAppendInput(batch, batch, (length) => {
       const head = messageFrameHead(length)
-      const frame = Buffer.allocUnsafe(head.length + length)
+      frame = new Uint8Array(head.length + length)
       frame.set(head)
-      this.#frames.push(frame)
       return frame.subarray(head.length)
     })
-    if (this.#frames.length === 1 && !this.#isWriting) queueMicrotask(() => this.#write())
+    stream.write(frame)
   }
 
-  /** Ends the body. Batches that were not written are not sent. */
   end(): void {
-    this.#frames = []
     this.#stream.end()
-  }
-
-  #write(): void {
-    if (this.#frames.length === 0) return
-    const frames = this.#frames
-    this.#frames = []
-    this.#isWriting = true
-    this.#stream.cork()
-    for (const frame of frames.slice(0, -1)) this.#stream.write(frame)
-    this.#stream.write(frames.at(-1), (error) => {
-      this.#isWriting = false
-      if (!error) this.#write()
-    })
-    this.#stream.uncork()
   }
 }
