@@ -1,7 +1,7 @@
 import { ROOT_TOKEN_CHARACTERS_MIN } from '../../src/engine/access/tokens.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
-import { TransferError } from '../transfer/transfer-error.ts'
+import { TransferError } from '../transfer/service.ts'
 
 /** 1: the command failed. 2: it was called with invalid arguments. 3: there was nothing to work on. */
 type ExitCode = 1 | 2 | 3

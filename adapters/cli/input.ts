@@ -1,20 +1,22 @@
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { fstatSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
+import { createInterface } from 'node:readline'
+import { type Readable, Writable } from 'node:stream'
 import { HeadwaterError } from '../../src/index.ts'
-import { appendRecord, type RecordInput } from '../../src/model/append-input.ts'
+import { appendRecord, BatchSize, type RecordInput } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import { type Header, meteredBytesOf } from '../../src/model/record.ts'
+import { BATCH_RECORDS_MAX, RECORD_METERED_BYTES_MAX } from '../../src/model/limits.ts'
+import { type AppendRecord, type Header, meteredBytesOf } from '../../src/model/record.ts'
 import type { DataFormat } from '../../src/wire/headers.ts'
 import { timeText } from '../../src/wire/json.ts'
 import { decodeAppendJson } from '../../src/wire/json-records.ts'
+import { type Line, linesOf } from '../transfer/lines.ts'
 import { type CliContext, delay } from './context.ts'
 import { CliError, printable, quotePath, redact } from './errors.ts'
 import { compileFormat, type Fields } from './record-format.ts'
 
-/** A batch of 1 to 1,000 records, at most 1 MiB metered. */
+/** Records that fit into one append. */
 export interface InputBatch {
   readonly records: readonly RecordInput[]
   /** The bytes of the input. */
@@ -30,53 +32,31 @@ export interface LineOptions {
   readonly skipEmpty: boolean
 }
 
-const LINE_FEED = 10
+/** A record, and how many bytes of the input it takes. */
+type InputRecord = readonly [record: AppendRecord, bytes: number]
+
 const CARRIAGE_RETURN = 13
-/** A line of JSON may be longer than its record: base64, escapes. */
-const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
 /** Some programs begin a text with it. It is part of no record. */
 const BYTE_ORDER_MARK = Buffer.of(0xef, 0xbb, 0xbf)
 
 /** Yields a batch of one record. */
 export async function* singleBatch(text: string, options: LineOptions): AsyncGenerator<InputBatch> {
-  const { record, bytes } = recordOf(utf8(text), 'TEXT', options)
-  yield { records: [record], bytes }
+  yield* batchesOf([recordOf(utf8(text), 'TEXT', options)])
 }
 
 /** Yields what each chunk of the input completes, without waiting for more, until it ends or is destroyed. */
 export async function* lineBatches(input: Readable, options: LineOptions): AsyncGenerator<InputBatch> {
-  /** How many lines were read. */
-  let count = 0
-  /** The pieces of a line that has not ended. */
-  let open: Buffer[] = []
-  let openBytes = 0
-
-  function* recordsOf(text: Buffer): Generator<MeteredRecord> {
-    const hasMark = count === 0 && text.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
-    for (let start = hasMark ? BYTE_ORDER_MARK.length : 0; start < text.length; ) {
-      const feed = text.indexOf(LINE_FEED, start)
-      const end = feed < 0 ? text.length : feed
-      const hasReturn = feed > start && text[feed - 1] === CARRIAGE_RETURN
-      const line = text.subarray(start, hasReturn ? end - 1 : end)
-      start = end + 1
-      count++
-      if (line.length > 0 || !options.skipEmpty) yield recordOf(line, `line ${count}`, options)
+  function* records(lines: readonly Line[]): Generator<InputRecord> {
+    for (const { number, bytes, isComplete } of lines) {
+      // The end of a line that was interrupted is not known.
+      if (!isComplete && !input.readableEnded) return
+      const hasMark = number === 1 && BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length))
+      const start = hasMark ? BYTE_ORDER_MARK.length : 0
+      const line = bytes.subarray(start, bytes.at(-1) === CARRIAGE_RETURN ? -1 : bytes.length)
+      if (line.length > 0 || !options.skipEmpty) yield recordOf(line, `line ${number}`, options)
     }
   }
-
-  for await (const chunk of chunksOf(input)) {
-    const end = chunk.lastIndexOf(LINE_FEED) + 1
-    if (end > 0) {
-      yield* batchesOf(recordsOf(Buffer.concat([...open, chunk.subarray(0, end)])))
-      open = []
-      openBytes = 0
-    }
-    open.push(chunk.subarray(end))
-    openBytes += chunk.length - end
-    if (openBytes > lineBytesMax(options)) throw tooLong(`line ${count + 1}`, options)
-  }
-  // The end of a line that was interrupted is not known.
-  if (input.readableEnded) yield* batchesOf(recordsOf(Buffer.concat(open)))
+  for await (const lines of linesOf(chunksOf(input))) yield* batchesOf(records(lines))
 }
 
 /** Yields the chunks of an input until it ends or is destroyed. Rejects with the error that destroyed it. */
@@ -126,62 +106,62 @@ export async function openInput(
   }
 }
 
-interface MeteredRecord {
-  readonly record: RecordInput
-  readonly meteredBytes: number
-  /** The bytes of the input. */
-  readonly bytes: number
+/**
+ * Resolves to the first line of the input that is not empty, or to `''` at its end.
+ *
+ * @param isHidden Whether the line is not shown while it is typed.
+ */
+export async function answerFrom(input: ReturnType<CliContext['input']>, isHidden = false): Promise<string> {
+  const output = isHidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : undefined
+  const lines = createInterface({ input, output, terminal: isHidden && input.isTTY === true })
+  try {
+    for await (const line of lines) if (line.trim() !== '' || !isHidden) return line.trim()
+    return ''
+  } finally {
+    lines.close()
+  }
 }
 
 /** Joins records to batches. Those before one that is not valid are yielded before its error. */
-function* batchesOf(inputs: Iterable<MeteredRecord>): Generator<InputBatch> {
+function* batchesOf(inputs: Iterable<InputRecord>): Generator<InputBatch> {
   let records: RecordInput[] = []
-  let metered = 0
+  let size = new BatchSize()
   let inputBytes = 0
+  let failure: unknown
   try {
-    for (const { record, meteredBytes, bytes } of inputs) {
-      if (records.length === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
+    for (const [record, bytes] of inputs) {
+      if (!size.hasRoomFor(record)) {
         yield { records, bytes: inputBytes }
         records = []
-        metered = 0
+        size = new BatchSize()
         inputBytes = 0
       }
-      records.push(record)
-      metered += meteredBytes
+      const { timestamp, headers, body } = record
+      records.push({ timestamp, headers, body })
+      size.add(record)
       inputBytes += bytes
     }
   } catch (error) {
-    if (records.length > 0) yield { records, bytes: inputBytes }
-    throw error
+    failure = error
   }
   if (records.length > 0) yield { records, bytes: inputBytes }
+  if (failure !== undefined) throw failure
 }
 
-function recordOf(line: Uint8Array, place: string, options: LineOptions): MeteredRecord {
-  const { json, headers } = options
-  if (line.length > lineBytesMax(options)) throw tooLong(place, options)
-  const bytes = line.length + 1
-  if (json === undefined) {
-    return { record: { headers, body: line }, meteredBytes: meteredBytesOf(headers, line), bytes }
+function recordOf(line: Uint8Array, place: string, { json, headers }: LineOptions): InputRecord {
+  const bytesMax = RECORD_METERED_BYTES_MAX - meteredBytesOf(headers, new Uint8Array())
+  if (json === undefined && line.length > bytesMax) {
+    throw new CliError(1, `${place} is longer than ${bytesMax.toLocaleString('en-US')} bytes`)
   }
   try {
+    if (json === undefined) return [appendRecord({ headers, body: line }), line.length + 1]
     const { inputs } = decodeAppendJson(concatBytes([utf8('{"records":['), line, utf8(']}')]), json)
     if (inputs.length !== 1) throw new CliError(1, `${place}: expected one JSON object`)
-    const { timestamp, headers, body, meteredBytes } = appendRecord(inputs[0]!)
-    return { record: { timestamp, headers, body }, meteredBytes, bytes }
+    return [appendRecord(inputs[0]!), line.length + 1]
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
     throw new CliError(1, `${place}: ${printable(error.message)}`)
   }
-}
-
-function lineBytesMax({ json, headers }: LineOptions): number {
-  if (json !== undefined) return JSON_LINE_BYTES_MAX
-  return BATCH_METERED_BYTES_MAX - meteredBytesOf(headers, new Uint8Array())
-}
-
-function tooLong(place: string, options: LineOptions): CliError {
-  return new CliError(1, `${place} is longer than ${lineBytesMax(options).toLocaleString('en-US')} bytes`)
 }
 
 /** The values that differ between generated records. */
@@ -192,26 +172,17 @@ interface Generated {
   readonly now: number
 }
 
-const RANDOM_LETTERS = 10
-const RANDOM_MAX = 100
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
-
 /** The fields of the TEXT of `append --count`. */
 export const GENERATED_FIELDS: Fields<Generated> = {
   i: ['number of the record, from 1', ({ index }) => String(index)],
   T: ['time in milliseconds since 1970', ({ now }) => String(now)],
   D: ['date and time, such as 2030-01-31T12:00:00.5Z', ({ now }) => timeText(now)],
   u: ['random UUID', () => randomUUID()],
-  n: [`random number from 0 to ${RANDOM_MAX}`, () => String(randomInt(RANDOM_MAX + 1))],
-  r: [
-    `${RANDOM_LETTERS} random letters and digits`,
-    () => Array.from({ length: RANDOM_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]).join(''),
-  ],
 }
 
 /** Records that a command makes. */
 export interface Generation {
-  readonly partsOf: (generated: Generated) => readonly Uint8Array[]
+  readonly text: string
   readonly headers: readonly Header[]
   /** Infinity until the signal. */
   readonly count: number
@@ -219,39 +190,31 @@ export interface Generation {
   readonly rate: number
 }
 
-/** @throws CliError with exit code 2 for an invalid text. */
-export function generationOf(
-  text: string,
-  headers: readonly Header[],
-  count = Infinity,
-  rate = Infinity,
-): Generation {
-  return { partsOf: compileFormat(text, 'TEXT', GENERATED_FIELDS), headers, count, rate }
-}
-
 /** The shortest step in which records are due if there is a rate. */
 const STEP_MS = 10
 
-/** Yields records when they are due. Ends when the signal aborts. */
-export async function* generatedBatches(
-  { partsOf, headers, count, rate }: Generation,
-  { clock, now }: Pick<CliContext, 'clock' | 'now'>,
-  signal: AbortSignal,
-): AsyncGenerator<InputBatch> {
-  function* records(from: number, to: number): Generator<MeteredRecord> {
-    for (let index = from + 1; index <= to; index++) {
-      const body = concatBytes(partsOf({ index, now: clock.now() }))
-      yield { record: { headers, body }, meteredBytes: meteredBytesOf(headers, body), bytes: body.length }
+/** Returns a function that yields records when they are due, until the signal aborts. */
+export function generatedBatches({ text, headers, count, rate }: Generation) {
+  const partsOf = compileFormat(text, 'TEXT', GENERATED_FIELDS)
+  return async function* batches(
+    { clock, now }: Pick<CliContext, 'clock' | 'now'>,
+    signal: AbortSignal,
+  ): AsyncGenerator<InputBatch> {
+    function* records(from: number, to: number): Generator<InputRecord> {
+      for (let index = from + 1; index <= to; index++) {
+        const body = concatBytes(partsOf({ index, now: clock.now() }))
+        yield [appendRecord({ headers, body }), body.length]
+      }
     }
-  }
-  const startedAt = now()
-  for (let made = 0; made < count && !signal.aborted; ) {
-    const elapsed = now() - startedAt
-    // The first record is due at once.
-    const due = rate === Infinity ? made + BATCH_RECORDS_MAX : 1 + Math.floor((elapsed * rate) / 1000)
-    const end = Math.min(count, due)
-    if (end > made) yield* batchesOf(records(made, end))
-    else await delay(Math.max(STEP_MS, (made * 1000) / rate - elapsed), clock, signal)
-    made = Math.max(made, end)
+    const startedAt = now()
+    for (let made = 0; made < count && !signal.aborted; ) {
+      const elapsed = now() - startedAt
+      // The first record is due at once.
+      const due = rate === Infinity ? made + BATCH_RECORDS_MAX : 1 + Math.floor((elapsed * rate) / 1000)
+      const end = Math.min(count, due)
+      if (end > made) yield* batchesOf(records(made, end))
+      else await delay(Math.max(STEP_MS, (made * 1000) / rate - elapsed), clock, signal)
+      made = Math.max(made, end)
+    }
   }
 }

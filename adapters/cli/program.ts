@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
-import { Command, type CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings'
+import tab from '@bomb.sh/tab/commander'
+import { Command, type CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { appendCommand } from './commands/append.ts'
 import { applyCommand } from './commands/apply.ts'
@@ -15,11 +16,10 @@ import { checkTailCommand, fenceCommand, trimCommand } from './commands/stream-c
 import { tokenCommand } from './commands/token.ts'
 import { copyCommand, exportCommand, importCommand } from './commands/transfer.ts'
 import { verifyCommand } from './commands/verify.ts'
-import { addCompletion } from './completion.ts'
 import type { CliContext } from './context.ts'
 import { CliError, cliErrorOf, Interrupted, isBrokenPipe, quoteArg } from './errors.ts'
 import { GENERATED_FIELDS } from './input.ts'
-import { helpText, isRepeatable, isShared, recordsCommand } from './options.ts'
+import { helpText, moveSharedOptions } from './options.ts'
 import { fieldLines, RECORD_FIELDS } from './record-format.ts'
 
 const COMMANDS = [
@@ -56,13 +56,11 @@ const HELP_WIDTH = 100
 export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
   try {
     const [first, ...words] = args
-    const topic = first === 'help' && words.length === 1 ? words[0]! : ''
-    if (Object.hasOwn(TOPICS, topic)) context.print(TOPICS[topic]!())
-    else {
-      // The help of commander itself knows no members of groups.
-      const used = first === 'help' && words.length > 1 ? [...words, '--help'] : args
-      await headwaterProgram(context).parseAsync(used, { from: 'user' })
-    }
+    const topic = first === 'help' && words.length === 1 ? TOPICS.get(words[0]!) : undefined
+    // The help of commander itself knows no members of groups.
+    const used = first === 'help' && words.length > 1 ? [...words, '--help'] : args
+    if (topic !== undefined) context.print(topic)
+    else await headwaterProgram(context).parseAsync(used, { from: 'user' })
     return 0
   } catch (error) {
     // The help or the version was printed.
@@ -120,20 +118,10 @@ const PROGRAM_HELP = {
 
 /** Applies to a command and its members what all have in common. */
 function finish(command: CommandUnknownOpts, path: string): void {
+  moveSharedOptions(command)
   command.exitOverride((error) => {
     throw error.exitCode === 0 ? error : usageError(error, path)
   })
-  for (const option of command.options) {
-    if (isShared(option)) option.hideHelp()
-    // The last of two values would win, and the user would not learn that the first one does not count.
-    if (option.required && !isRepeatable(option)) {
-      let isGiven = false
-      command.on(`option:${option.name()}`, () => {
-        if (isGiven) throw new CliError(2, `\`--${option.name()}\` is given twice; see \`${path} --help\``)
-        isGiven = true
-      })
-    }
-  }
   for (const member of command.commands) {
     finish(member.copyInheritedSettings(command).helpCommand(false), `${path} ${member.name()}`)
   }
@@ -158,53 +146,76 @@ function usageError({ code, message }: CommanderError, path: string): CliError {
   return new CliError(2, `${inBackticks(where)} ${quoteArg(value!)} is ${inBackticks(rule!)}`)
 }
 
-/** Texts of `headwater help` that are about no command. */
-export const TOPICS: Readonly<Record<string, () => string>> = { options: optionsTopic, format: formatTopic }
+/**
+ * Completes a command line by what `headwater complete -- WORDS...` prints: a candidate with its description
+ * on each line, then a line that begins with a colon. Unlike the scripts of the library, it evaluates nothing
+ * that the user has typed, and completes files where there is no candidate.
+ */
+const COMPLETION_SCRIPT = `_headwater() {
+  local IFS=$'\\n'
+  COMPREPLY=($(headwater complete -- "\${COMP_WORDS[@]:1:$COMP_CWORD}" 2> /dev/null | grep -v '^:' | cut -f 1))
+}
+complete -o default -F _headwater headwater`
 
-/** Returns the text of `headwater help options`: the options and terms that commands share. */
-function optionsTopic(): string {
-  const help = Object.assign(new Help(), { helpWidth: HELP_WIDTH })
-  const { options } = recordsCommand('', { description: '' })
-  const width = Math.max(...options.map((option) => help.optionTerm(option).length))
-  return [
-    'Options and terms of all commands',
-    '',
-    ...options.map((option) =>
-      help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
-    ),
-    '',
-    'Server or storage: a command works on the storage of --storage, else on the server of the first of',
-    '--url, --context, HEADWATER_URL, HEADWATER_CONTEXT and the current context (`headwater login`), else on',
-    'http://127.0.0.1:8787. A storage needs no token; no other process may have the directory open.',
-    'Access token: that of the context if the server is chosen by a context, else --token, HEADWATER_TOKEN',
-    'or HEADWATER_ROOT_TOKEN. Prefer the variables: other users of the machine can see options in the',
-    'process list. The token of a context is sent to its server only, and that server gets no other token.',
-    'Names: a stream is written BASIN/STREAM. The first slash separates, and stream names may contain more.',
-    'A name that begins with the slash, such as /web/1, is in the basin that HEADWATER_BASIN names.',
-    'Times: milliseconds since 1970, 2030-01-31 (midnight UTC), 2030-01-31T12:00:00Z, now, today or',
-    'yesterday (local midnight), or a duration before now, such as -15m. Durations: 90s, 15m, 12h, 30d.',
-    'Output: results are printed on standard output, everything else on standard error, without colour if it',
-    'is not a terminal or NO_COLOR is set.',
-    'Exit codes: 0 success, also if the reader of a pipe has ended; 1 the command failed; 2 invalid',
-    'arguments; 3 `verify` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except `serve`, which',
-    'then ends with 0.',
-  ].join('\n')
+const COMPLETION_NOTES = [
+  'bash: headwater completion > /etc/bash_completion.d/headwater',
+  'zsh:  autoload -U bashcompinit && bashcompinit && source <(headwater completion)',
+]
+
+/** Adds `completion`, which prints a script, and the hidden `complete`, which that script calls. */
+function addCompletion(program: CommandUnknownOpts, { print }: CliContext): void {
+  tab(program as unknown as Parameters<typeof tab>[0], { completionCommandName: 'completion' })
+  const completion = program.commands.find((command) => command.name() === 'completion')!
+  // The library knows other shells, too, whose scripts are its own.
+  Object.assign(completion, { registeredArguments: [] })
+  completion
+    .description('Print a script that completes commands and options in bash and zsh')
+    .addHelpText('after', helpText({ notes: COMPLETION_NOTES }))
+    .action(() => print(COMPLETION_SCRIPT))
 }
 
-/** `headwater help format`: the fields of `read`, `tail` and `append`. */
-function formatTopic(): string {
-  return [
-    'Formats',
-    '',
-    'read and tail print records as `--format FORMAT` says. Nothing is added to it, not even a line break.',
-    '',
-    ...fieldLines(RECORD_FIELDS),
-    '',
-    'append --count N and --rate R make records from TEXT:',
-    '',
-    ...fieldLines(GENERATED_FIELDS),
-    '',
-    'In both, %% is a percent sign, and \\n, \\t, \\r, \\0 and \\\\ are characters. Everything else is a matter of',
-    'JSON: headwater read app-events/orders --json | jq -r .body',
-  ].join('\n')
-}
+/** The texts of `headwater help TOPIC` that are about no command. */
+export const TOPICS: ReadonlyMap<string, string> = new Map([
+  [
+    'options',
+    [
+      'Options and terms of all commands',
+      '',
+      'Server or storage: a command works on the storage of --storage, else on the server of the first of',
+      '--url, --context, HEADWATER_URL, HEADWATER_CONTEXT and the current context (`headwater login`), else on',
+      'http://127.0.0.1:8787. A storage needs no token; no other process may have the directory open.',
+      'Access token: that of the context if the server is chosen by a context, else --token, HEADWATER_TOKEN',
+      'or HEADWATER_ROOT_TOKEN. Prefer the variables: other users of the machine can see options in the',
+      'process list. The token of a context is sent to its server only, and that server gets no other token.',
+      'Encryption key: 32 bytes in base64, from --encryption-key, --encryption-key-file or',
+      'HEADWATER_ENCRYPTION_KEY.',
+      'Names: a stream is written BASIN/STREAM. The first slash separates, and stream names may contain more.',
+      'A name that begins with the slash, such as /web/1, is in the basin that HEADWATER_BASIN names.',
+      'Times: milliseconds since 1970, 2030-01-31 (midnight UTC), 2030-01-31T12:00:00Z, now, today or',
+      'yesterday (local midnight), or a duration before now, such as -15m. Durations: 90s, 15m, 12h, 30d.',
+      'An option that is given twice has its last value, unless it may be repeated.',
+      'Output: results are printed on standard output, everything else on standard error, without colour if it',
+      'is not a terminal or NO_COLOR is set.',
+      'Exit codes: 0 success, also if the reader of a pipe has ended; 1 the command failed; 2 invalid',
+      'arguments; 3 `verify` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except `serve`, which',
+      'then ends with 0.',
+    ].join('\n'),
+  ],
+  [
+    'format',
+    [
+      'Formats',
+      '',
+      'read and tail print records as `--format FORMAT` says. Nothing is added to it, not even a line break.',
+      '',
+      ...fieldLines(RECORD_FIELDS),
+      '',
+      'append --count N and --rate R make records from TEXT:',
+      '',
+      ...fieldLines(GENERATED_FIELDS),
+      '',
+      'In both, %% is a percent sign, and \\n, \\t, \\r, \\0 and \\\\ are characters. Everything else is a matter of',
+      'JSON: headwater read app-events/orders --json | jq -r .body',
+    ].join('\n'),
+  ],
+])

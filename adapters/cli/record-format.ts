@@ -1,12 +1,9 @@
-import type { Command, OptionValues } from '@commander-js/extra-typings'
+import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import type { SequencedRecord } from '../../src/index.ts'
 import { encodeBase64, lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import { timeText } from '../../src/wire/json.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
 import { collect } from './options.ts'
-
-/** Options of which only one can be given. */
-export const EXCLUSIVE_PRINT_OPTIONS = ['format', 'json']
 
 /** Adds the options of commands that print records. */
 export function printOptions<Args extends unknown[], Options extends OptionValues>(
@@ -20,7 +17,11 @@ export function printOptions<Args extends unknown[], Options extends OptionValue
       'Only records with this header, or with a header NAME; may be repeated',
       collect,
     )
-    .option('--format <FORMAT>', 'Print records in this format; see `headwater help format`')
+    .addOption(
+      new Option('--format <FORMAT>', 'Print records in this format; see `headwater help format`').conflicts(
+        'json',
+      ),
+    )
     .option('--json', 'Print each record as a JSON object on a line')
     .option('--base64', 'With --json: bodies and headers as base64')
     .option('--commands', 'Also print the records of fences and trims')

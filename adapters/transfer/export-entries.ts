@@ -1,14 +1,20 @@
 import type { ExportEntry, ExportedStream } from './export-entry.ts'
 import { ExportProgress } from './export-progress.ts'
-import { listRange, matchesName, nameFilterText, type TransferFilter } from './name-filter.ts'
-import { isGone, type ListedStream, type Service, type StreamPath, streamLabel } from './service.ts'
-import { TransferError } from './transfer-error.ts'
+import {
+  isGone,
+  type ListedStream,
+  type Service,
+  type StreamPath,
+  streamLabel,
+  TransferError,
+  type TransferFilter,
+} from './service.ts'
 
 export interface ExportOptions {
   readonly filter: TransferFilter
   /** The current time in milliseconds. */
   readonly now: number
-  /** Where an interrupted export continues. Follows what is yielded. */
+  /** Follows what is yielded. */
   readonly progress?: ExportProgress | undefined
   /** Resolves to the position at which the export of a stream begins. By default all records are exported. */
   readonly startOf?: ((stream: StreamPath) => Promise<number>) | undefined
@@ -31,19 +37,18 @@ export async function* exportEntries(
     return entries
   }
 
-  async function* streamsOf(basin: string, startAfter?: string): AsyncGenerator<readonly ExportEntry[]> {
-    const listed = service.streams(basin, { ...listRange(filter.streams), startAfter })
-    for await (const facts of untilGone(listed)) {
-      if (!matchesName(filter.streams, facts.name)) continue
+  async function* streamsOf(basin: string): AsyncGenerator<readonly ExportEntry[]> {
+    for await (const facts of untilGone(service.streams(basin, filter.streams))) {
       const stream = await stateOf(service, facts, startOf)
       if (stream === undefined) continue
       yield add({ kind: 'stream', stream })
-      yield* restOf(stream)
+      yield* recordsOf(stream)
+      yield add({ kind: 'stream-end', name: stream.name, records: progress.records })
     }
   }
 
-  async function* restOf(stream: ExportedStream): AsyncGenerator<readonly ExportEntry[]> {
-    const { name, tail } = stream
+  async function* recordsOf(stream: ExportedStream): AsyncGenerator<readonly ExportEntry[]> {
+    const { tail } = stream
     while (progress.nextSeqNum < tail.seqNum) {
       const position = progress.nextSeqNum
       const read = await service.read(stream, position)
@@ -62,30 +67,19 @@ export async function* exportEntries(
     }
     // A stream that is deleted by now, and was not created again, gave its own records.
     const found = await service.findStream(stream)
-    if (found !== undefined && isOther(stream, found)) throw recreated(stream)
-    yield add({ kind: 'stream-end', name, records: progress.records })
+    if (found !== undefined && found.createdAt.getTime() !== stream.createdAt?.getTime()) {
+      throw recreated(stream)
+    }
   }
 
-  if (progress.header === undefined) {
-    const { basins, streams } = filter
-    // Before the first entry, also if the service cannot be reached.
-    const { value: first } = await service.basins(listRange(basins)).next()
-    if ('exact' in basins && first !== basins.exact) throw missing('basin', basins.exact)
-    yield add({
-      kind: 'header',
-      exportedAt: new Date(now),
-      basins: nameFilterText(basins),
-      streams: nameFilterText(streams),
-    })
-  }
-  if (progress.stream !== undefined) {
-    await checkUnchanged(service, progress.stream)
-    yield* restOf(progress.stream)
-  }
-  if (progress.basin !== undefined) yield* streamsOf(progress.basin, progress.lastStream)
-  const rest = { ...listRange(filter.basins), startAfter: progress.basin }
-  for await (const name of service.basins(rest)) {
-    const config = matchesName(filter.basins, name) ? await service.basinConfig(name) : undefined
+  const basins = service.basins(filter.basins)
+  // Before the first entry, also if the service cannot be reached.
+  let next = await basins.next()
+  if (next.done && 'exact' in filter.basins) throw missing('basin', filter.basins.exact)
+  yield add({ kind: 'header', exportedAt: new Date(now) })
+  for (; !next.done; next = await basins.next()) {
+    const name = next.value
+    const config = await service.basinConfig(name)
     // Undefined if it was deleted since it was listed.
     if (config === undefined) continue
     yield add({ kind: 'basin', name, config })
@@ -131,19 +125,6 @@ async function* untilGone(list: AsyncGenerator<ListedStream>): AsyncGenerator<Li
   } catch (error) {
     if (!isGone(error)) throw error
   }
-}
-
-/**
- * Rejects if an interrupted export cannot be continued, because the stream is another one or does not exist.
- */
-async function checkUnchanged(service: Service, stream: ExportedStream): Promise<void> {
-  const found = await service.findStream(stream)
-  const tail = found && !isOther(stream, found) ? await service.tail(stream) : undefined
-  if (tail === undefined || tail.seqNum < stream.tail.seqNum) throw recreated(stream)
-}
-
-function isOther({ createdAt }: ExportedStream, found: ListedStream): boolean {
-  return createdAt !== undefined && found.createdAt.getTime() !== createdAt.getTime()
 }
 
 function recreated(stream: ExportedStream): TransferError {

@@ -44,11 +44,8 @@ export type ExportEntry =
   | (StreamEnd & { readonly kind: 'stream-end' })
   | { readonly kind: 'end'; readonly counts: ExportCounts }
 
-export interface ExportHeader {
+interface ExportHeader {
   readonly exportedAt: Date
-  /** `*`, `NAME` or `PREFIX*`. */
-  readonly basins: string
-  readonly streams: string
 }
 
 interface ExportedBasin {
@@ -81,13 +78,10 @@ export interface ExportCounts {
 
 const COUNT = { form: safeIntegerOf, required: true }
 const TEXT = { form: stringOf, required: true }
-const ANY = { form: stringOf, absent: '*' }
 
 const HEADER = objectForm<ExportHeader & { readonly version: number }>({
   version: { form: versionOf, name: 'headwater_export', required: true },
   exportedAt: { form: TIME, required: true },
-  basins: ANY,
-  streams: ANY,
 })
 
 const BASIN_CONFIG: TwoWay<BasinConfig> = {

@@ -1,20 +1,18 @@
 import type { SequencedRecord } from '../../src/index.ts'
 import { compareUtf8 } from '../../src/model/bytes.ts'
-import type { ExportCounts, ExportEntry, ExportedStream, ExportHeader, StreamEnd } from './export-entry.ts'
-import { streamLabel } from './service.ts'
-import { TransferError } from './transfer-error.ts'
+import type { ExportCounts, ExportEntry, ExportedStream, StreamEnd } from './export-entry.ts'
+import { streamLabel, TransferError } from './service.ts'
 
 /**
  * How far an export goes, whether it is being written or read. Checks that each entry may follow those before
  * it.
  */
 export class ExportProgress {
-  /** Undefined before the first entry. */
-  header: ExportHeader | undefined
+  #isBegun = false
   /** The last basin. */
-  basin: string | undefined
+  #basin: string | undefined
   /** The last stream of the basin, complete or not. */
-  lastStream: string | undefined
+  #lastStream: string | undefined
   /** The stream that has not ended. */
   stream: ExportedStream | undefined
   /** The lowest sequence number of the next record of that stream. */
@@ -29,7 +27,7 @@ export class ExportProgress {
   /** @throws TransferError */
   add(entry: ExportEntry): void {
     if (this.isComplete) throw new TransferError('unexpected line after the end of the export')
-    if ((entry.kind === 'header') !== (this.header === undefined)) {
+    if ((entry.kind === 'header') !== !this.#isBegun) {
       throw new TransferError('an export must begin with its header')
     }
     const isOfStream = entry.kind === 'record' || entry.kind === 'stream-end'
@@ -40,7 +38,7 @@ export class ExportProgress {
     }
     switch (entry.kind) {
       case 'header':
-        this.header = entry
+        this.#isBegun = true
         return
       case 'basin':
         this.#beginBasin(entry.name)
@@ -63,21 +61,21 @@ export class ExportProgress {
   }
 
   #beginBasin(name: string): void {
-    if (this.basin !== undefined && compareUtf8(name, this.basin) <= 0) {
+    if (this.#basin !== undefined && compareUtf8(name, this.#basin) <= 0) {
       throw new TransferError('basins must be unique and in the order of their names')
     }
-    this.basin = name
-    this.lastStream = undefined
+    this.#basin = name
+    this.#lastStream = undefined
     this.counts.basins++
   }
 
   #beginStream(stream: ExportedStream): void {
-    if (stream.basin !== this.basin) throw new TransferError('a stream must follow its basin')
-    if (this.lastStream !== undefined && compareUtf8(stream.name, this.lastStream) <= 0) {
+    if (stream.basin !== this.#basin) throw new TransferError('a stream must follow its basin')
+    if (this.#lastStream !== undefined && compareUtf8(stream.name, this.#lastStream) <= 0) {
       throw new TransferError('streams must be unique and in the order of their names')
     }
     this.stream = stream
-    this.lastStream = stream.name
+    this.#lastStream = stream.name
     this.nextSeqNum = stream.start
     this.#timestamp = 0
   }

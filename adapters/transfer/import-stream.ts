@@ -4,9 +4,7 @@ import { equalBytes } from '../../src/model/bytes.ts'
 import type { StreamConfig } from '../../src/model/config.ts'
 import { encodedBytesMaxOf, equalHeaders, meteredBytesOf } from '../../src/model/record.ts'
 import type { ExportCounts, ExportedStream } from './export-entry.ts'
-import type { TransferFilter } from './name-filter.ts'
-import { type Service, streamLabel } from './service.ts'
-import { TransferError } from './transfer-error.ts'
+import { type Service, streamLabel, TransferError, type TransferFilter } from './service.ts'
 
 export interface ImportOptions {
   readonly filter: TransferFilter
@@ -18,14 +16,11 @@ export interface ImportOptions {
   readonly onProgress?: ((counts: ExportCounts, stream: string | undefined) => void) | undefined
   /** The time in milliseconds that decides whether a stream has expired. Now by default. */
   readonly now?: number | undefined
-  /** Called for what is left out. */
+  /** Called for what is left out or changed. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/**
- * Imports one stream. Until it is complete, the stream takes all timestamps as they are. One append is in
- * flight while the next batch is collected.
- */
+/** Imports one stream. One append is in flight while the next batch is collected. */
 export class StreamImport {
   readonly #stream: ExportedStream
   readonly #service: Service
@@ -39,8 +34,6 @@ export class StreamImport {
   #before: SequencedRecord | undefined
   /** Whether a continued stream is known to have the records of the export. */
   #isVerified: boolean
-  /** Whether the stream has {@link #config}. */
-  #isConfigured: boolean
   /** The number of the next record of the export, if records are renumbered. */
   #next = 0
   /** The number of records that were appended. */
@@ -57,7 +50,6 @@ export class StreamImport {
     this.#options = options
     this.#end = existing ?? { seqNum: 0, timestamp: 0 }
     this.#isVerified = existing === undefined
-    this.#isConfigured = existing === undefined
   }
 
   get name(): string {
@@ -100,40 +92,30 @@ export class StreamImport {
     return this.#add({ ...record, seqNum: this.#next++ })
   }
 
-  /** Completes the stream and sets its configuration. */
+  /** Completes the stream. */
   async finish(): Promise<void> {
-    const { renumber } = this.#options
-    const { tail } = this.#stream
-    const end = renumber ? this.#next : tail.seqNum
+    const end = this.#options.renumber ? this.#next : this.#stream.tail.seqNum
     if (this.#nextOfTarget < end) throw this.#missing(end)
     if (this.#nextOfTarget > end) throw this.#different()
     await this.#verify()
-    await this.#flush()
-    if (!renumber && this.#end.timestamp !== tail.timestamp) throw this.#different()
-    await this.leave()
+    await this.stop()
   }
 
-  /** Sets the configuration of a stream whose remaining records are missing. It can be continued later. */
-  async leave(): Promise<void> {
-    // It may be another stream with this name: leave it unchanged.
-    if (!this.#isVerified) return
+  /** Appends what was added. The stream can be continued later. */
+  async stop(): Promise<void> {
     await this.#flush()
     await this.#inFlight
-    const tail = await this.#service.tail(this.#stream)
-    if (tail === undefined || tail.seqNum < this.#end.seqNum) {
-      throw new TransferError(`${streamLabel(this.#stream)} was deleted during the import`)
-    }
-    await this.#service.ensureStream(this.#stream, this.#stream.config)
-    if (this.#stream.tail.closed && !tail.closed && tail.seqNum === this.#stream.tail.seqNum) {
-      const problem = 'is open: the record that closed it no longer exists'
-      this.#options.onWarning?.(`${streamLabel(this.#stream)} ${problem}`)
-    }
   }
 
   async #create(): Promise<void> {
     const { canRestore } = this.#service
-    const { start, tail, cipher, fencingToken, metadata, expiry } = this.#stream
+    const { start, tail, cipher, fencingToken, metadata, expiry, config } = this.#stream
     const about = streamLabel(this.#stream)
+    const warn = (problem: string) => this.#options.onWarning?.(`${about} ${problem}`)
+    if (config.timestamping.mode === 'arrival') {
+      warn('takes the timestamps of clients from now on (client-prefer), so that its records keep theirs')
+    }
+    if (tail.closed && start === tail.seqNum) warn('is open: the record that closed it no longer exists')
     if (canRestore) {
       if (!this.#options.renumber) this.#end = start === tail.seqNum ? tail : { seqNum: start, timestamp: 0 }
       const { seqNum, timestamp } = this.#end
@@ -148,7 +130,7 @@ export class StreamImport {
       )
     }
     if (metadata !== undefined || expiry !== undefined) {
-      this.#options.onWarning?.(`${about} is imported without its metadata and expiry: a server takes none`)
+      warn('is imported without its metadata and expiry: a server takes none')
     }
     const created = await this.#service.ensureStream(this.#stream, this.#config)
     if (created.cipher !== cipher) {
@@ -165,9 +147,11 @@ export class StreamImport {
     return this.#end.seqNum + this.#batch.length
   }
 
-  /** The configuration of the stream during the import: it takes all timestamps. */
+  /** The configuration of the export, except that records keep their timestamps. */
   get #config(): StreamConfig {
-    return { ...this.#stream.config, timestamping: { mode: 'client-require', uncapped: true } }
+    const { config } = this.#stream
+    if (config.timestamping.mode !== 'arrival') return config
+    return { ...config, timestamping: { ...config.timestamping, mode: 'client-prefer' } }
   }
 
   async #add(record: SequencedRecord): Promise<void> {
@@ -194,8 +178,6 @@ export class StreamImport {
     this.#batch = []
     this.#batchSize = new BatchSize()
     await this.#inFlight
-    if (!this.#isConfigured) await this.#service.ensureStream(this.#stream, this.#config)
-    this.#isConfigured = true
     const { seqNum, timestamp } = records.at(-1)!
     this.#end = { seqNum: seqNum + 1, timestamp }
     this.appended += records.length
@@ -206,24 +188,27 @@ export class StreamImport {
 
   /**
    * Checks once, before the first append, that the last record of a continued stream is the one of the
-   * export. That also fails with another key, which would leave records under two keys.
+   * export, and then gives the stream its configuration. That also fails with another key, which would leave
+   * records under two keys.
    */
   async #verify(): Promise<void> {
     if (this.#isVerified) return
-    const { seqNum, timestamp } = this.#end
-    if (seqNum > 0) {
-      const before = this.#before
+    const { seqNum } = this.#end
+    const before = this.#before
+    // An export that begins at the tail has no such record.
+    if (seqNum > 0 && before !== undefined) {
       const read = await this.#service.read(this.#stream, seqNum - 1, 1)
       // It may have expired.
-      const stored = 'records' in read ? read.records[0] : before
+      const stored = 'records' in read ? read.records[0]! : before
       const isSame =
-        before?.seqNum === seqNum - 1 &&
-        before.timestamp === timestamp &&
-        equalBytes(before.body, stored!.body) &&
-        equalHeaders(before.headers, stored!.headers)
-      // An export that begins at the tail has no such record.
-      if (before !== undefined && !isSame) throw this.#different()
+        before.seqNum === seqNum - 1 &&
+        // One that was in the future of the target is smaller there.
+        stored.timestamp <= before.timestamp &&
+        equalBytes(before.body, stored.body) &&
+        equalHeaders(before.headers, stored.headers)
+      if (!isSame) throw this.#different()
     }
+    await this.#service.ensureStream(this.#stream, this.#config)
     this.#isVerified = true
   }
 

@@ -4,15 +4,15 @@ import { HeadwaterError } from '../../src/index.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { decodeEntry, type ExportEntry, encodeEntry } from './export-entry.ts'
 import { ExportProgress } from './export-progress.ts'
-import { TransferError } from './transfer-error.ts'
+import { TransferError } from './service.ts'
 
 export interface Line {
   /** The first is 1. */
   readonly number: number
   /** The bytes without the line break. */
   readonly bytes: Uint8Array
-  /** The offset in the input after the line break. */
-  readonly end: number
+  /** False for a last line without a line break. */
+  readonly isComplete: boolean
 }
 
 const NEWLINE = 0x0a
@@ -22,37 +22,36 @@ const GZIP_START = 0x1f
 const LINE_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Yields the lines of an input, grouped by chunk. Omits a last line without a line break, which is
- * incomplete.
+ * Yields the lines of an input, grouped by chunk.
  *
  * @throws TransferError for a line of more than 8 MiB.
  */
 export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Line[]> {
-  let number = 0
-  let end = 0
+  let number = 1
   let open: Uint8Array[] = []
   let openBytes = 0
-  const add = (part: Uint8Array) => {
-    open.push(part)
-    openBytes += part.length
-    if (openBytes <= LINE_BYTES_MAX) return
-    throw new TransferError(`line ${number + 1} is longer than ${LINE_BYTES_MAX} bytes`)
-  }
   for await (const chunk of input) {
     const lines: Line[] = []
-    let start = 0
-    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, start)) {
-      add(chunk.subarray(start, at))
-      number++
-      end += openBytes + 1
-      lines.push({ number, bytes: concatBytes(open), end })
-      open = []
-      openBytes = 0
-      start = at + 1
+    for (let start = 0; start < chunk.length; ) {
+      const at = chunk.indexOf(NEWLINE, start)
+      const end = at === -1 ? chunk.length : at
+      open.push(chunk.subarray(start, end))
+      openBytes += end - start
+      if (openBytes > LINE_BYTES_MAX) {
+        if (lines.length > 0) yield lines
+        throw new TransferError(`line ${number} is longer than ${LINE_BYTES_MAX} bytes`)
+      }
+      if (at !== -1) {
+        lines.push({ number, bytes: concatBytes(open), isComplete: true })
+        number++
+        open = []
+        openBytes = 0
+      }
+      start = end + 1
     }
-    if (start < chunk.length) add(chunk.subarray(start))
     if (lines.length > 0) yield lines
   }
+  if (openBytes > 0) yield [{ number, bytes: concatBytes(open), isComplete: false }]
 }
 
 /**
@@ -60,7 +59,10 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
  *
  * @throws TransferError with the number of the line.
  */
-export function takeLine({ number, bytes }: Line, progress: ExportProgress): ExportEntry {
+export function takeLine(
+  { number, bytes }: Pick<Line, 'number' | 'bytes'>,
+  progress: ExportProgress,
+): ExportEntry {
   try {
     const entry = decodeEntry(bytes)
     progress.add(entry)
@@ -74,7 +76,10 @@ export function takeLine({ number, bytes }: Line, progress: ExportProgress): Exp
 /** Yields the entries of an export, compressed or not. Its end is missing if the input is truncated. */
 export async function* entriesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<readonly ExportEntry[]> {
   const progress = new ExportProgress()
-  for await (const lines of linesOf(gunzipped(input))) yield lines.map((line) => takeLine(line, progress))
+  for await (const lines of linesOf(gunzipped(input))) {
+    const complete = lines.filter(({ isComplete }) => isComplete)
+    if (complete.length > 0) yield complete.map((line) => takeLine(line, progress))
+  }
 }
 
 /** Encodes entries to lines. */

@@ -1,5 +1,6 @@
 import type { CallOptions } from '../../src/api/call-options.ts'
 import type { Headwater } from '../../src/api/headwater.ts'
+import { listAll } from '../../src/api/lists.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { basinConfig, mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
 import {
@@ -11,11 +12,41 @@ import {
   type StreamPosition,
   type StreamTail,
 } from '../../src/index.ts'
-import { compareUtf8, EMPTY_BYTES } from '../../src/model/bytes.ts'
+import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
 import type { ListQuery, Page, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
-import { TransferError } from './transfer-error.ts'
+
+/**
+ * The failure of a transfer. `aborted`: by the signal. `incomplete`: the input is truncated, and its complete
+ * lines are imported. The message may contain text from a service or a file, but no secrets.
+ */
+export class TransferError extends Error {
+  readonly kind: 'failed' | 'aborted' | 'incomplete'
+
+  constructor(
+    message: string,
+    { kind = 'failed', cause }: { readonly kind?: TransferError['kind']; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause })
+    this.name = 'TransferError'
+    this.kind = kind
+  }
+}
+
+/** Selects basins or streams by name or by prefix. */
+export type NameFilter = { readonly exact: string } | { readonly prefix: string }
+
+export interface TransferFilter {
+  readonly basins: NameFilter
+  readonly streams: NameFilter
+}
+
+export const EVERYTHING: TransferFilter = { basins: { prefix: '' }, streams: { prefix: '' } }
+
+export function matchesName(filter: NameFilter, name: string): boolean {
+  return 'prefix' in filter ? name.startsWith(filter.prefix) : name === filter.exact
+}
 
 export interface ServiceOptions {
   /** The key in base64, used only for records of encrypted streams. */
@@ -36,12 +67,6 @@ export type ListedStream = StreamPath & Pick<StreamInfo, 'cipher' | 'createdAt' 
 
 /** A stream and whether calls for its records need the key. */
 type RecordsRef = StreamPath & Pick<StreamInfo, 'cipher'>
-
-export interface NameRange {
-  readonly prefix: string
-  readonly startAfter?: string | undefined
-  readonly limit?: number | undefined
-}
 
 /**
  * A fencing token that no stream has. An append with this token and the highest sequence number always fails.
@@ -72,26 +97,24 @@ export class Service {
   }
 
   /** Lists names in the order of their UTF-8 bytes, without basins that are being deleted. */
-  async *basins(range: NameRange): AsyncGenerator<string> {
+  async *basins(filter: NameFilter): AsyncGenerator<string> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.listBasins(query, options)
-    for await (const { name, state } of this.#list('the list of basins', range, list)) {
+    for await (const { name, state } of this.#list('the list of basins', filter, list)) {
       if (state !== 'deleting') yield name
     }
   }
 
-  async *streams(basin: string, range: NameRange): AsyncGenerator<ListedStream> {
+  async *streams(basin: string, filter: NameFilter): AsyncGenerator<ListedStream> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.basin(basin).listStreams(query, options)
-    for await (const info of this.#list(`the list of streams of basin ${basin}`, range, list)) {
+    for await (const info of this.#list(`the list of streams of basin ${basin}`, filter, list)) {
       if (info.deletedAt === null) yield { basin, ...info }
     }
   }
 
   /** Finds a stream in the list: reading its tail could create it. */
   async findStream({ basin, name }: StreamPath): Promise<ListedStream | undefined> {
-    for await (const listed of this.streams(basin, { prefix: name, limit: 1 })) {
-      return listed.name === name ? listed : undefined
-    }
-    return undefined
+    const found = await this.streams(basin, { exact: name }).next()
+    return found.done ? undefined : found.value
   }
 
   /** Resolves to undefined if the basin does not exist. */
@@ -160,7 +183,8 @@ export class Service {
     try {
       const { end } = await this.#call(streamLabel(stream), call)
       const { seqNum, timestamp } = records.at(-1)!
-      if (end.seqNum === seqNum + 1 && end.timestamp === timestamp) return
+      // A time in the future of the service becomes its own time, which is smaller.
+      if (end.seqNum === seqNum + 1 && end.timestamp <= timestamp) return
     } catch (error) {
       const { code, mayHaveEffects } = causeOf(error) ?? {}
       // An earlier attempt may have stored them.
@@ -199,21 +223,21 @@ export class Service {
 
   async *#list<Item extends { readonly name: string }>(
     about: string,
-    { prefix, startAfter: after = '', limit = 1000 }: NameRange,
+    filter: NameFilter,
     list: (query: ListQuery, options: CallOptions) => Promise<Page<Item>>,
   ): AsyncGenerator<Item> {
-    for (let startAfter = after; ; ) {
-      const { items, hasMore } = await this.#call(about, (options) =>
-        list({ prefix, startAfter, limit }, options),
-      )
-      for (const item of items) {
-        // Without progress, the next page could be the same one, forever.
-        if (compareUtf8(item.name, startAfter) <= 0) throw new TransferError(`${about} is out of order`)
-        startAfter = item.name
-        yield item
+    const page = (query: ListQuery) => this.#call(about, (options) => list(query, options))
+    if ('prefix' in filter) {
+      const all = listAll(filter, page, ({ name }) => name)
+      for (;;) {
+        const next = await this.#call(about, () => all.next())
+        if (next.done) return
+        yield next.value
       }
-      if (!hasMore || items.length === 0 || limit === 1) return
     }
+    // An exact name is the first of all names with that prefix.
+    const { items } = await page({ prefix: filter.exact, limit: 1 })
+    yield* items.filter(({ name }) => name === filter.exact)
   }
 
   async #unlessMissing<Value>(

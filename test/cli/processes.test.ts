@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -17,10 +17,14 @@ const headwater = program()
 const at = (name: string) => join(headwater.directory, name)
 
 /** Runs a shell script in the directory of the test. It calls the program as `headwater`. */
-async function shell(script: string, env: Readonly<Record<string, string>> = {}) {
+async function shell(
+  script: string,
+  env: Readonly<Record<string, string>> = {},
+  [command, ...args]: readonly [string, ...string[]] = ['bash', '--norc'],
+) {
   const body = `headwater() { "${process.execPath}" "${at('main.mjs')}" "$@"; }\n${script}`
   const options = { cwd: headwater.directory, env: { PATH: process.env.PATH, ...env } }
-  return promisify(execFile)('bash', ['--norc', '-c', body], options).then(
+  return promisify(execFile)(command, [...args, '-c', body], options).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }) =>
       ({ code, stdout, stderr }) as { code: number; stdout: string; stderr: string },
@@ -159,13 +163,21 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
   })
 
-  it('completes commands and options in bash', async () => {
+  const ZSH = 'autoload -U compinit bashcompinit && compinit -u -D && bashcompinit'
+
+  it.each([
+    ['bash', '', ['bash', '--norc']],
+    ['zsh', ZSH, ['zsh', '-f']],
+  ] as const)('completes commands and options in %s', async (name, prepare, command) => {
+    // Not every machine has zsh.
+    if (!process.env.PATH!.split(':').some((folder) => existsSync(join(folder, name)))) return
     const complete = async (...words: string[]) => {
       const quoted = words.map((word) => `'${word}'`).join(' ')
-      const script = `eval "$(headwater completion)"
+      const script = `${prepare}
+        eval "$(headwater completion)"
         COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}
         _headwater; echo "\${COMPREPLY[@]}"`
-      return (await shell(script)).stdout.trim().split(' ')
+      return (await shell(script, {}, command)).stdout.trim().split(' ')
     }
     expect(await complete('app')).toEqual(['append', 'apply'])
     expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke'])
@@ -225,6 +237,15 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and i
       headwater export --url ${first} | headwater import --url ${second} --quiet
       headwater export --url ${second}`
     expect(await content(script)).toBe(await content('headwater export --dir source'))
+  })
+
+  it('an export to a file is only for its owner, and leaves none behind if it fails', async () => {
+    await shell('headwater export --dir source --out mine.ndjson')
+    expect((await stat(at('mine.ndjson'))).mode & 0o777).toBe(0o600)
+    const failed = await shell('headwater export --dir source --out none.ndjson --stream s --basin nope')
+    expect([failed.code, existsSync(at('none.ndjson'))]).toEqual([1, false])
+    const full = await shell('headwater export --dir source --out /dev/full')
+    expect(full).toMatchObject({ code: 1, stderr: 'headwater: `/dev/full` already exists\n' })
   })
 
   it('an import stops at a signal and continues later', async () => {

@@ -34,7 +34,7 @@ it('docs/cli.md contains the help of every command', async () => {
   const [introduction] = (await readFile(path, 'utf8')).split('## Overview')
   const sections = await Promise.all([
     sectionOf('Overview', '--help'),
-    ...Object.keys(TOPICS).map((topic) => sectionOf(`help ${topic}`, `help ${topic}`)),
+    ...[...TOPICS.keys()].map((topic) => sectionOf(`help ${topic}`, `help ${topic}`)),
     ...pathsOf(headwaterProgram({ env: {} } as CliContext)).map((name) => sectionOf(name, `${name} --help`)),
   ])
   // `npx vitest run --project all test/docs/command-line -u` updates the page.

@@ -1,20 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { exportEntries } from '../../adapters/transfer/export-entries.ts'
-import { ExportProgress } from '../../adapters/transfer/export-progress.ts'
-import { linesOf, linesOfEntries, takeLine } from '../../adapters/transfer/lines.ts'
-import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
+import { linesOfEntries } from '../../adapters/transfer/lines.ts'
+import { EVERYTHING } from '../../adapters/transfer/service.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
-import { utf8 } from '../../src/model/bytes.ts'
-import {
-  chunks,
-  type Endpoint,
-  exported,
-  imported,
-  NOW,
-  openEndpoint,
-  textOf,
-  withStreams,
-} from './support.ts'
+import { type Endpoint, exported, imported, NOW, openEndpoint, withStreams } from './support.ts'
 
 const open = (options: Parameters<typeof withStreams>[1] = {}) => withStreams(['s', 't'], options)
 const thousandBodies = (text: string) => Array.from({ length: 1000 }, (_, i) => `${text} ${i}`)
@@ -50,13 +39,6 @@ async function exportDuring(source: Endpoint, change: () => Promise<void>) {
   return { text, outcome, warnings }
 }
 
-/** The remaining lines of an interrupted export. */
-async function resumedExport({ service }: Endpoint, partial: string): Promise<string> {
-  const progress = new ExportProgress()
-  for await (const lines of linesOf(chunks(utf8(partial)))) for (const line of lines) takeLine(line, progress)
-  return textOf(linesOfEntries(exportEntries(service, { filter: EVERYTHING, now: NOW, progress })))
-}
-
 /** The requests of an export before the first line of a stream. */
 const LOOKS = ['/streams/s', '/s/records/tail', '/s/records', '/s/records?seq_num=0']
 
@@ -76,19 +58,6 @@ describe('an export whose stream is deleted and created again', () => {
     )
     expect(text).not.toContain('"new')
     expect(text).not.toContain('"stream_end":"s"')
-  })
-
-  it.each(cases)('%s, cannot be continued', async (_, replacement) => {
-    const source = await open()
-    await source.stream('s').append(thousandBodies('old'))
-    const text = await exported(source.service)
-    await recreate(source, replacement)
-    const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
-    const before = source.requests.length
-    await expect(resumedExport(source, partial)).rejects.toThrow(
-      'was deleted or created again since its export began',
-    )
-    expect(source.requests.slice(before)).not.toContain('GET /v1/streams/s/records')
   })
 
   it.each(LOOKS)('before %s, fails or contains the new stream', async (part) => {
@@ -160,20 +129,6 @@ describe('an export continues with the other streams if', () => {
     const text = await exported(source.service)
     expect(text).toContain('"basin":"basin-b"')
     expect(text).toContain('{"export_end":{"basins":2,"streams":0,"records":0}}')
-  })
-})
-
-describe('an export of a basin that creates streams on read', () => {
-  const config = { createStreamOnRead: true, createStreamOnAppend: true }
-
-  it('an export cannot be continued after a deletion, and does not create the stream', async () => {
-    const source = await open({ config })
-    await source.stream('s').append(['x', 'y'])
-    const text = await exported(source.service)
-    await source.stream('s').delete()
-    const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
-    await expect(resumedExport(source, partial)).rejects.toThrow('was deleted or created again')
-    expect((await source.basin.listStreams()).items).toMatchObject([{ name: 't' }])
   })
 })
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type Engine, fenceRecord } from '../../src/index.ts'
-import { contentOf, type Endpoint, exported, imported, openEndpoint, withStreams } from './support.ts'
+import { contentOf, exported, imported, withStreams } from './support.ts'
 
 const handlerOf = (hw: Engine) => createHandler(hw, { auth: 'none' })
 
@@ -30,18 +30,4 @@ describe('two concurrent imports', () => {
     )
     expect(successes).toBeGreaterThan(0)
   })
-})
-
-it('an import fails when its stream is deleted before its end', async () => {
-  const source = await withStreams(['s'])
-  await source.stream('s').append(['x', 'y'])
-  const text = await exported(source.service)
-  const target: Endpoint = await openEndpoint({
-    wrapFetch: (fetch) => async (request) => {
-      const answer = await fetch(request)
-      if (request.method === 'POST') await target.stream('s').delete()
-      return answer
-    },
-  })
-  await expect(imported(target.service, text)).rejects.toThrow(/was deleted during the import/)
 })

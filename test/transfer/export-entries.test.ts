@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { exportEntries } from '../../adapters/transfer/export-entries.ts'
-import { EVERYTHING, parseNameFilter } from '../../adapters/transfer/name-filter.ts'
+import { EVERYTHING, type NameFilter } from '../../adapters/transfer/service.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { exported, imported, KEY, NOW, openEndpoint, withStreams } from './support.ts'
 
@@ -27,7 +27,7 @@ describe('an export', () => {
     const config =
       '{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
     expect((await exported(source.service)).split('\n')).toEqual([
-      '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z","basins":"*","streams":"*"}',
+      '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z"}',
       '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":{"infinite":{}}},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
       `{"stream":"s","basin":"basin-a","config":${config},"cipher":null,"created_at":"2025-01-01T00:00:00Z","start":0,"tail":{"seq_num":4,"timestamp":${T}},"fencing_token":"me"}`,
       `{"seq_num":0,"timestamp":${T},"body":"text"}`,
@@ -117,24 +117,28 @@ describe('an export', () => {
   })
 
   it.each([
-    ['*', '*', ['a', 'ab', 'b', 'a', 'b']],
-    ['basin-a', '*', ['a', 'ab', 'b']],
-    ['basin*', 'a*', ['a', 'ab', 'a']],
-    ['*', 'a', ['a', 'a']],
-    ['none*', '*', []],
-  ])('matches basins %j and streams %j', async (basins, streams, expected) => {
-    const { hw, service } = await openEndpoint()
-    for (const [basin, names] of [
-      ['basin-a', ['a', 'ab', 'b']],
-      ['basin-ab', ['a', 'b']],
-    ] as const) {
-      await hw.createBasin(basin)
-      for (const name of names) await hw.basin(basin).createStream(name)
-    }
-    const filter = { basins: parseNameFilter(basins), streams: parseNameFilter(streams) }
-    const found = entries(await exported(service, filter)).flatMap(({ stream }) => stream ?? [])
-    expect(found).toEqual(expected)
-  })
+    [{ prefix: '' }, { prefix: '' }, ['a', 'ab', 'b', 'a', 'b']],
+    [{ exact: 'basin-a' }, { prefix: '' }, ['a', 'ab', 'b']],
+    [{ prefix: 'basin' }, { prefix: 'a' }, ['a', 'ab', 'a']],
+    [{ prefix: '' }, { exact: 'a' }, ['a', 'a']],
+    [{ prefix: 'none' }, { prefix: '' }, []],
+  ] satisfies [NameFilter, NameFilter, string[]][])(
+    'matches basins %j and streams %j',
+    async (basins, streams, expected) => {
+      const { hw, service } = await openEndpoint()
+      for (const [basin, names] of [
+        ['basin-a', ['a', 'ab', 'b']],
+        ['basin-ab', ['a', 'b']],
+      ] as const) {
+        await hw.createBasin(basin)
+        for (const name of names) await hw.basin(basin).createStream(name)
+      }
+      const found = entries(await exported(service, { basins, streams })).flatMap(
+        ({ stream }) => stream ?? [],
+      )
+      expect(found).toEqual(expected)
+    },
+  )
 
   it('lists all pages of names', async () => {
     const { hw, service } = await openEndpoint({

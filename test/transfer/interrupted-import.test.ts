@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { importEntries } from '../../adapters/transfer/import-entries.ts'
 import { entriesOf } from '../../adapters/transfer/lines.ts'
-import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
+import { EVERYTHING } from '../../adapters/transfer/service.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { shareOfRuns } from '../support/property-runs.ts'
@@ -19,7 +19,7 @@ function completeExport(kind: Kind): Promise<string> {
 
 async function newExport(kind: Kind): Promise<string> {
   const { hw, service, basin } = await openEndpoint()
-  const timestamping = { mode: 'arrival', uncapped: true } as const
+  const timestamping = { mode: 'client-prefer', uncapped: true } as const
   await hw.createBasin('basin-a')
   await basin.createStream('early', { timestamping: { uncapped: true } })
   await basin.stream('early').append([
@@ -202,6 +202,42 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
     const names = (await target.basin.listStreams()).items.map(({ name }) => name)
     expect(names).toEqual(['early'])
   })
+})
+
+it.each<Kind>(['server', 'directory'])(
+  'a %s keeps the timestamps of records that had those of their arrival',
+  async (kind) => {
+    const source = await withStreams(['s'])
+    await source.stream('s').reconfigure({ timestamping: { mode: 'arrival' } })
+    await source.stream('s').append('a')
+    const target = await openEndpoint({ kind })
+    await target.clock.advance('1h')
+    const warnings: string[] = []
+    await imported(target.service, await exported(source.service), {
+      onWarning: (message) => warnings.push(message),
+    })
+    const [{ records }, { records: stored }] = [
+      await source.stream('s').readBatch(),
+      await target.stream('s').readBatch(),
+    ]
+    expect(stored).toEqual(records)
+    expect((await target.stream('s').config()).timestamping.mode).toBe('client-prefer')
+    expect(warnings).toEqual([
+      expect.stringMatching(/^stream s of basin basin-a takes the timestamps of clients/),
+    ])
+  },
+)
+
+it('a timestamp in the future of the target becomes the time of the import', async () => {
+  const source = await withStreams(['s'])
+  await source.clock.advance('1h')
+  await source.stream('s').append(['a', 'b'])
+  const text = await exported(source.service)
+  const target = await openEndpoint()
+  await imported(target.service, text)
+  await imported(target.service, text, { resume: true })
+  const { records } = await target.stream('s').readBatch()
+  expect(records.map(({ timestamp }) => timestamp)).toEqual([target.clock.now(), target.clock.now()])
 })
 
 it('an import reports its progress', async () => {

@@ -8,8 +8,12 @@ import { exportEntries } from '../../adapters/transfer/export-entries.ts'
 import { importEntries } from '../../adapters/transfer/import-entries.ts'
 import type { ImportOptions } from '../../adapters/transfer/import-stream.ts'
 import { entriesOf, linesOfEntries } from '../../adapters/transfer/lines.ts'
-import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
-import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
+import {
+  EVERYTHING,
+  Service,
+  type ServiceOptions,
+  type TransferFilter,
+} from '../../adapters/transfer/service.ts'
 import { type Basin, type Clock, type Engine, type Headwater, open, type Stream } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfigInput } from '../../src/model/config.ts'

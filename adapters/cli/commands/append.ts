@@ -13,12 +13,9 @@ import { utf8 } from '../../../src/model/bytes.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
 import type { CliContext } from '../context.ts'
-import { missingCreation } from '../creation.ts'
 import { CliError, quoteArg } from '../errors.ts'
 import {
-  type Generation,
   generatedBatches,
-  generationOf,
   type InputBatch,
   type LineOptions,
   lineBatches,
@@ -41,15 +38,11 @@ import {
   streamName,
   streamOf,
 } from '../values.ts'
+import { creationText, retentionOf } from './resources.ts'
 
 export const appendCommand = (context: CliContext) =>
   recordsCommand('append', {
     description: 'Append a record, the lines of a file or pipe, or generated records',
-    exclusive: [
-      ['header', 'json'],
-      ['count', 'json'],
-      ['rate', 'json'],
-    ],
     examples: [
       'cat big.log | headwater append app-logs/web/1',
       'headwater append app-logs/web/1 "deployed v7" --header level=info',
@@ -69,7 +62,13 @@ export const appendCommand = (context: CliContext) =>
     .option('--file <FILE>', 'File whose lines are the records', nonEmpty)
     .option('--skip-empty', 'Skip empty lines')
     .option('--header <NAME=VALUE>', 'Header of every record; may be repeated', collect)
-    .option('--json', 'Records are JSON objects, one a line; print the ack as JSON')
+    .addOption(
+      new Option('--json', 'Records are JSON objects, one a line; print the ack as JSON').conflicts([
+        'header',
+        'count',
+        'rate',
+      ]),
+    )
     .option('--base64', 'With --json: bodies and headers are base64')
     .option('--count <N>', 'Append N records made from TEXT', integer())
     .option('--rate <R>', 'Append R records of TEXT a second, until Ctrl+C without --count', positiveNumber)
@@ -84,8 +83,8 @@ export const appendCommand = (context: CliContext) =>
     )
     .option('--quiet', 'No progress bar and no summary')
     .action((name, text, options) => {
-      const { json, base64, count, rate, header = [], skipEmpty = false } = options
-      const generates = count !== undefined || rate !== undefined
+      const { json, base64, count = Infinity, rate = Infinity, header = [], skipEmpty = false } = options
+      const generates = count < Infinity || rate < Infinity
       if (text !== undefined && options.file !== undefined) {
         throw new CliError(2, '`--file` cannot be combined with TEXT')
       }
@@ -95,7 +94,7 @@ export const appendCommand = (context: CliContext) =>
       if (base64 && !json) throw new CliError(2, '`--base64` requires `--json`')
       const headers = header.map(parseHeader)
       const lines = { json: json && (base64 ? 'base64' : 'raw'), headers, skipEmpty } as const
-      const generation = generates ? generationOf(text!, headers, count, rate) : undefined
+      const generation = generates ? generatedBatches({ text: text!, headers, count, rate }) : undefined
       return append(name, text, { ...options, lines, generation }, context)
     })
 
@@ -113,7 +112,7 @@ function positiveNumber(text: string): number {
 interface AppendOptions extends TargetOptions, KeyOptions, Conditions {
   readonly file?: string | undefined
   readonly lines: LineOptions
-  readonly generation: Generation | undefined
+  readonly generation: ReturnType<typeof generatedBatches> | undefined
   readonly create: boolean
   /** In milliseconds. */
   readonly retryFor?: number | undefined
@@ -158,10 +157,10 @@ async function append(
     const stop = () => void input?.stream.destroy()
     signal.addEventListener('abort', stop, { once: true })
     try {
-      const create = await missingCreation(hw, name, { ...options, report: context.printError })
+      const create = await missingCreation(hw, name, options, context.printError)
       const batches =
         generation !== undefined
-          ? generatedBatches(generation, context, signal)
+          ? generation(context, signal)
           : input === undefined
             ? singleBatch(text!, lines)
             : lineBatches(input.stream, lines)
@@ -199,6 +198,56 @@ async function append(
     context.print(appendAckJson({ ...last, start: first.start }))
   }
   if (!quiet) context.printError(summary())
+}
+
+/**
+ * Resolves to a function that creates the basin and the stream and reports that, undefined if they exist. A
+ * caller who may not ask or create is left to the append, which the basin may permit to create the stream.
+ *
+ * @throws CliError if nothing shall be created, or a new stream would refuse the append.
+ */
+async function missingCreation(
+  hw: Headwater,
+  name: StreamName,
+  { create, fencingToken, matchSeqNum }: Conditions & { readonly create: boolean },
+  report: (line: string) => void,
+): Promise<(() => Promise<void>) | undefined> {
+  const { basin, stream } = name
+  const config = streamOf(hw, name).config()
+  const missing = await failureOf(config, ['basin_not_found', 'stream_not_found', 'permission_denied'])
+  if (missing === undefined || missing === 'permission_denied') return undefined
+  const what = missing === 'basin_not_found' ? `basin ${basin}` : `stream ${nameText(name)}`
+  if (!create) {
+    const remedy = 'create it with `headwater create`, or omit `--no-create`'
+    throw new CliError(1, `${what} does not exist; ${remedy}`)
+  }
+  if (fencingToken || matchSeqNum) {
+    throw new CliError(
+      1,
+      `${what} does not exist; \`--fencing-token\` and \`--match-seq-num\` are for streams that do`,
+    )
+  }
+  const isNew = async (creation: Promise<unknown>) =>
+    (await failureOf(creation, ['resource_already_exists', 'permission_denied'])) === undefined
+  return async () => {
+    if (missing === 'basin_not_found' && (await isNew(hw.createBasin(basin)))) {
+      report(`Created basin ${basin}`)
+    }
+    if (await isNew(hw.basin(basin).createStream(stream))) {
+      report(creationText(name, await retentionOf(hw, name)))
+    }
+  }
+}
+
+/** Resolves to the code that a call fails with if it is an expected one; to undefined if it succeeds. */
+async function failureOf(call: Promise<unknown>, expected: readonly string[]): Promise<string | undefined> {
+  try {
+    await call
+    return undefined
+  } catch (error) {
+    if (HeadwaterError.is(error) && expected.includes(error.code)) return error.code
+    throw error
+  }
 }
 
 interface AppendEvents {
@@ -281,25 +330,27 @@ const PIPE_RETRY_MS = 60_000
 
 /** Waits for a server that went away, for a limited time. */
 class ServerWait {
-  readonly mayWait: boolean
   readonly #ms: number
   readonly #context: CliContext
   readonly #given = new AbortController()
   #cancel: (() => void) | undefined
 
   constructor(ms: number, context: CliContext) {
-    this.mayWait = ms > 0
     this.#ms = ms
     this.#context = context
+  }
+
+  get mayWait(): boolean {
+    return this.#ms > 0
   }
 
   /** The client repeats only what cannot be stored already, with back-off. */
   get connection(): UseOptions {
     if (!this.mayWait) return {}
-    return { retries: Number.POSITIVE_INFINITY, giveUp: this.#given.signal, onRetry: this.#begin }
+    return { retries: Infinity, giveUp: this.#given.signal, onRetry: (failure) => this.#begin(failure) }
   }
 
-  readonly #begin = (failure: string): void => {
+  #begin(failure: string): void {
     if (this.#cancel !== undefined) return
     const { printError, clock } = this.#context
     const seconds = this.#ms / 1000

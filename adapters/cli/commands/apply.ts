@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { Option } from '@commander-js/extra-typings'
 import { type Headwater, HeadwaterError } from '../../../src/index.ts'
 import { applyResources, type ResourceChange } from '../../resources/apply-resources.ts'
 import { parseResources, RESOURCE_SCHEMA, type ResourceSpec } from '../../resources/resource-spec.ts'
@@ -11,7 +12,6 @@ import { nameText } from '../values.ts'
 export const applyCommand = (context: CliContext) =>
   targetCommand('apply', {
     description: 'Create and configure the basins and streams that a file declares',
-    exclusive: [['schema', 'dry-run']],
     examples: [
       'headwater apply --file resources.yaml --dry-run',
       'headwater apply -f resources.json',
@@ -25,7 +25,7 @@ export const applyCommand = (context: CliContext) =>
   })
     .option('-f, --file <FILE>', 'The file, or - for standard input')
     .option('--dry-run', 'Print what would be done, and do nothing')
-    .option('--schema', 'Print the JSON schema of the file, for editors')
+    .addOption(new Option('--schema', 'Print the JSON schema of the file, for editors').conflicts('dryRun'))
     .action(async ({ file, dryRun = false, schema, ...target }) => {
       if (schema) return context.print(JSON.stringify(RESOURCE_SCHEMA, null, 2))
       if (file === undefined) throw new CliError(2, '`--file` is required; see `headwater apply --help`')

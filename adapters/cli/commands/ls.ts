@@ -1,3 +1,4 @@
+import { Option } from '@commander-js/extra-typings'
 import {
   type Basin,
   type BasinInfo,
@@ -25,7 +26,6 @@ const DETAILS_MAX = 8
 export const lsCommand = (context: CliContext) =>
   targetCommand('ls', {
     description: 'List basins, or the streams of a basin',
-    exclusive: [['long', 'json']],
     examples: ['headwater ls', 'headwater ls app-logs', 'headwater ls -l app-logs/web/'],
     notes: [
       'What the server does not know or the token does not permit is -. `headwater info` tells more of a stream.',
@@ -35,7 +35,7 @@ export const lsCommand = (context: CliContext) =>
     .option('--prefix <PREFIX>', 'Only names with this prefix')
     .option(LIMIT_FLAGS, 'At most this many names', integer())
     .option('--start-after <NAME>', 'Only names after this one')
-    .option('-l, --long', 'Also print sizes and last writes')
+    .addOption(new Option('-l, --long', 'Also print sizes and last writes').conflicts('json'))
     .option('--json', 'Print each basin or stream as a JSON object on a line')
     .action((name, options) => {
       const { prefix, limit = Infinity, startAfter = '', long, json } = options

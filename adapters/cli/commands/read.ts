@@ -1,9 +1,10 @@
+import { Option } from '@commander-js/extra-typings'
 import type { Headwater, ReadQuery, SequencedRecord, Stream } from '../../../src/index.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import type { CliContext } from '../context.ts'
 import { LIMIT_FLAGS, recordsCommand } from '../options.ts'
 import { standardOutput } from '../output.ts'
-import { EXCLUSIVE_PRINT_OPTIONS, type PrintFormat, printFormat, printOptions } from '../record-format.ts'
+import { type PrintFormat, printFormat, printOptions } from '../record-format.ts'
 import { type Connected, type TargetOptions, withHeadwater } from '../target.ts'
 import {
   encryptionKey,
@@ -21,7 +22,6 @@ export const readCommand = (context: CliContext) =>
   printOptions(
     recordsCommand('read', {
       description: 'Print the records of a stream',
-      exclusive: [['seq-num', 'timestamp', 'tail-offset'], EXCLUSIVE_PRINT_OPTIONS],
       examples: [
         'headwater read app-logs/web/1 --timestamp -15m',
         'headwater read app-logs/web/1 --timestamp yesterday --until today --json',
@@ -34,8 +34,16 @@ export const readCommand = (context: CliContext) =>
       ],
     })
       .argument('<STREAM>', STREAM, streamName(context))
-      .option('--seq-num <N>', 'Start at this sequence number. Default: 0', integer())
-      .option('--timestamp <TIME>', 'Start at this time', time(context))
+      .addOption(
+        new Option('--seq-num <N>', 'Start at this sequence number. Default: 0')
+          .conflicts(['timestamp', 'tailOffset'])
+          .argParser(integer()),
+      )
+      .addOption(
+        new Option('--timestamp <TIME>', 'Start at this time')
+          .conflicts('tailOffset')
+          .argParser(time(context)),
+      )
       .option('--tail-offset <N>', 'Start this many records before the tail', integer())
       .option(LIMIT_FLAGS, 'Stop when this many records are printed', integer())
       .option('--bytes <N>', 'Stop before this many metered bytes are exceeded', integer())
@@ -56,7 +64,6 @@ export const tailCommand = (context: CliContext) =>
   printOptions(
     recordsCommand('tail', {
       description: 'Print the last records of a stream, and follow it',
-      exclusive: [EXCLUSIVE_PRINT_OPTIONS],
       examples: [
         'headwater tail -n 100 -f app-logs/web/1',
         `headwater tail -f app-logs/web/1 --grep 'timeout|refused' -i --format '%D %s\\n'`,

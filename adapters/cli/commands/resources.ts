@@ -1,5 +1,5 @@
-import { createInterface } from 'node:readline'
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
 import { type Headwater, HeadwaterError } from '../../../src/index.ts'
 import type {
   BasinReconfiguration,
@@ -18,8 +18,8 @@ import {
 } from '../../../src/wire/json-resources.ts'
 import { decoded } from '../../client/errors.ts'
 import type { CliContext } from '../context.ts'
-import { creationText, retentionOf } from '../creation.ts'
 import { CliError, printable, quoteArg, quoteName } from '../errors.ts'
+import { answerFrom } from '../input.ts'
 import { targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
 import type { Server } from '../server.ts'
@@ -32,6 +32,7 @@ import {
   resourceName,
   resourceOf,
   retention,
+  retentionText,
   streamOf,
 } from '../values.ts'
 
@@ -175,6 +176,28 @@ export const createCommand = (context: CliContext) =>
       return withHeadwater(options, context, create, { mustExist: false })
     })
 
+/** Says what was created, and how long it keeps records. */
+export function creationText(name: ResourceName, retention: RetentionPolicy | undefined): string {
+  const [what, keeper] = name.stream === undefined ? ['basin', 'its streams keep'] : ['stream', 'it keeps']
+  const kept = retention === undefined ? '' : `; ${keeper} records ${retentionText(retention)}`
+  return `Created ${what} ${nameText(name)}${kept}`
+}
+
+/**
+ * Resolves to the retention of a stream, or that of the new streams of a basin. Undefined if the caller may
+ * not ask, or the server does not tell: the resource exists all the same.
+ */
+export async function retentionOf(hw: Headwater, name: ResourceName): Promise<RetentionPolicy | undefined> {
+  try {
+    if (name.stream !== undefined) return (await streamOf(hw, name).config()).retentionPolicy
+    const { defaultStreamConfig } = await hw.basin(name.basin).config()
+    return defaultStreamConfig.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
+  } catch (error) {
+    if (HeadwaterError.is(error)) return undefined
+    throw error
+  }
+}
+
 /** Creates a basin or a stream. Resolves to its info as JSON. Settings that are null are not set. */
 async function createResource(hw: Headwater, { basin, stream }: ResourceName, config: object) {
   if (stream === undefined) return BASIN_INFO.text((await hw.createBasin(basin, config)).info)
@@ -286,13 +309,7 @@ async function isConfirmed(names: readonly string[], { input, printError }: CliC
   const terminal = input()
   if (!terminal.isTTY) return true
   printError(`Delete ${names.join(', ')} with all records? Type yes:`)
-  const lines = createInterface({ input: terminal })
-  try {
-    for await (const line of lines) return /^y(es)?$/i.test(line.trim())
-    return false
-  } finally {
-    lines.close()
-  }
+  return /^y(es)?$/i.test(await answerFrom(terminal))
 }
 
 const POLL_MS = 20

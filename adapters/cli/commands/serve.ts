@@ -43,10 +43,12 @@ function serveOptions() {
   return newCommand('serve', HELP)
     .option('--port <PORT>', 'TCP port; 0 selects a free one', integer(0, 65_535), 8787)
     .option('--host <HOST>', 'Address to listen on', nonEmpty, '127.0.0.1')
-    .option(
-      '--storage <STORAGE>',
-      'Storage: memory, a directory such as ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX. ' +
-        `Default: ${DEFAULT_DIRECTORY}`,
+    .addOption(
+      new Option(
+        '--storage <STORAGE>',
+        'Storage: memory, a directory such as ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX. ' +
+          `Default: ${DEFAULT_DIRECTORY}`,
+      ).conflicts('dir'),
     )
     .option('--dir <DIRECTORY>', 'Same as --storage, for a directory')
     .option('--no-auth', 'Disable authentication: anyone who can connect has full access')
@@ -96,7 +98,6 @@ function serveOptions() {
 
 const HELP = {
   description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
-  exclusive: [['storage', 'dir']],
   examples: [
     'headwater serve',
     'headwater serve --storage ./data --port 9000 --retention 30d --log text',

@@ -1,3 +1,4 @@
+import { Option } from '@commander-js/extra-typings'
 import { isEmptyScope, permitsOperation } from '../../../src/core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../../src/index.ts'
 import {
@@ -31,7 +32,6 @@ export const tokenCommand = (context: CliContext) =>
 const issueCommand = (context: CliContext) =>
   targetCommand('issue', {
     description: 'Issue an access token and print it; it is not shown again',
-    exclusive: [['expires-in', 'expires-at']],
     examples: [
       'TOKEN=$(headwater token issue ci --basins "ci-*" --streams "*" --op-groups stream:read+write)',
       'headwater token issue tail --basins app-logs --streams "web/*" --ops read,check-tail --expires-in 30d',
@@ -59,7 +59,11 @@ const issueCommand = (context: CliContext) =>
       'Permitted groups of operations, such as account:read,stream:read+write',
       operationGroups,
     )
-    .option('--expires-in <DURATION>', 'Lifetime: 90s, 15m, 24h, 30d', duration)
+    .addOption(
+      new Option('--expires-in <DURATION>', 'Lifetime: 90s, 15m, 24h, 30d')
+        .conflicts('expiresAt')
+        .argParser(duration),
+    )
     .option('--expires-at <TIME>', 'Expiry time, such as 2030-01-31T12:00:00Z', expiryTime)
     .option('--auto-prefix', 'Prepend the prefix of --streams to every stream name in its requests')
     .option('--json', 'Print JSON')

@@ -1,5 +1,5 @@
+import { open, rm, writeFile } from 'node:fs/promises'
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
-import type { Headwater } from '../../../src/index.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
@@ -9,32 +9,17 @@ import {
 import { copy } from '../../transfer/copy.ts'
 import { exportEntries } from '../../transfer/export-entries.ts'
 import type { ExportCounts } from '../../transfer/export-entry.ts'
-import { ExportFile } from '../../transfer/export-file.ts'
 import { ExportProgress } from '../../transfer/export-progress.ts'
 import { importEntries } from '../../transfer/import-entries.ts'
 import { entriesOf, gzipped, linesOfEntries } from '../../transfer/lines.ts'
-import {
-  type NameFilter,
-  nameFilterText,
-  parseNameFilter,
-  type TransferFilter,
-} from '../../transfer/name-filter.ts'
-import { Service } from '../../transfer/service.ts'
-import { TransferError } from '../../transfer/transfer-error.ts'
+import { type NameFilter, Service, TransferError, type TransferFilter } from '../../transfer/service.ts'
 import { type CliContext, delay, stopSignal } from '../context.ts'
-import { CliError, Interrupted, printable } from '../errors.ts'
+import { CliError, Interrupted, printable, quotePath, redact } from '../errors.ts'
 import { chunksOf, type Input, openInput } from '../input.ts'
-import { KEY_OPTIONS, keyFileOption, keyOption, newCommand, recordsCommand } from '../options.ts'
+import { KEY_FILE_OPTION, KEY_OPTION, newCommand, recordsCommand } from '../options.ts'
 import { progressBar, standardOutput } from '../output.ts'
 import { checkExists, parseStorageLocation } from '../storage.ts'
-import {
-  type CliTarget,
-  type Connected,
-  connected,
-  serverWith,
-  type TargetOptions,
-  withHeadwater,
-} from '../target.ts'
+import { type CliTarget, connected, serverWith, type TargetOptions, withHeadwater } from '../target.ts'
 import { countText, encryptionKey, fail, type KeyOptions, nonEmpty } from '../values.ts'
 
 /** Adds the options that `export`, `import` and `copy` have in common. */
@@ -52,23 +37,26 @@ function transferOptions<Args extends unknown[], Options extends OptionValues>(
       'Only streams with this name, in the same form',
       filterOf(streamNameProblem, streamPrefixProblem),
     )
-    .option('--resume', 'Continue an interrupted transfer')
     .option('--quiet', 'No progress bar and no summary')
 }
 
-/** The option of `import` and `copy`. */
-function renumberOption() {
-  return new Option('--renumber', 'Number the records of each stream from 0, which every server takes')
-}
+/** The options of `import` and `copy`. */
+const RESUME_OPTION = new Option('--resume', 'Continue an interrupted transfer')
+const RENUMBER_OPTION = new Option(
+  '--renumber',
+  'Number the records of each stream from 0, which every server takes',
+)
 
+/** Returns a parser of `NAME`, `PREFIX*`, or `*` for all. */
 function filterOf(
   problemOfName: (name: string) => string | undefined,
   problemOfPrefix: (prefix: string, kind: 'prefix') => string | undefined,
 ): (text: string) => NameFilter {
   return (text) => {
-    const filter = parseNameFilter(text)
-    const problem = 'exact' in filter ? problemOfName(filter.exact) : problemOfPrefix(filter.prefix, 'prefix')
-    return problem === undefined ? filter : fail(`The ${problem}`)
+    const prefix = text.endsWith('*') ? text.slice(0, -1) : undefined
+    const problem = prefix === undefined ? problemOfName(text) : problemOfPrefix(prefix, 'prefix')
+    if (problem !== undefined) fail(`The ${problem}`)
+    return prefix === undefined ? { exact: text } : { prefix }
   }
 }
 
@@ -86,6 +74,11 @@ function filterOfOptions({ basin = ALL, stream = ALL }: TransferOptions): Transf
   return { basins: basin, streams: stream }
 }
 
+const CONTINUE = '; continue with `--resume`'
+
+/** How often a request is repeated. */
+const RETRIES = 5
+
 /** Runs a transfer to or from its target. A signal stops it between two requests. */
 function withService<Result>(
   options: TransferOptions,
@@ -94,19 +87,23 @@ function withService<Result>(
   use: (service: Service, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const key = encryptionKey(options, context)
-  const transfer = async (hw: Headwater, { signal, server }: Connected) => {
-    try {
-      return await use(new Service(hw, { encryptionKey: key, signal, describe: server?.describe }), signal)
-    } catch (error) {
-      if (!(error instanceof TransferError) || error.kind !== 'aborted') throw error
-      throw Interrupted.of(signal, 'stopped before the end; continue with `--resume`')
-    }
-  }
-  return withHeadwater(options, context, transfer, { retries: RETRIES, mustExist })
+  const stopped = `stopped before the end${mustExist ? '' : CONTINUE}`
+  return withHeadwater(
+    options,
+    context,
+    async (hw, { signal, server }) => {
+      const service = new Service(hw, { encryptionKey: key, signal, describe: server?.describe })
+      return use(service, signal).catch((error) => {
+        throw isAborted(error) ? Interrupted.of(signal, stopped) : error
+      })
+    },
+    { retries: RETRIES, mustExist },
+  )
 }
 
-/** How often a request is repeated. */
-const RETRIES = 5
+function isAborted(error: unknown): boolean {
+  return error instanceof TransferError && error.kind === 'aborted'
+}
 
 /** Formats counts: `2 basins, 1 stream, 12,345 records`. */
 function summary({ basins, streams, records }: ExportCounts): string {
@@ -120,87 +117,69 @@ export const exportCommand = (context: CliContext) =>
       examples: [
         'headwater export --storage ./data --out backup.jsonl.gz',
         'headwater export --storage ./data | headwater import --url https://streams.example.com',
-        'headwater export --basin app-logs --stream "web/*" --out web.jsonl --resume',
+        'headwater export --basin app-logs --stream "web/*" --out web.jsonl',
       ],
       notes: [
         'Each stream is exported up to its tail at the time when its export begins. Encrypted records are',
         'exported as plain text: protect the file like the key. Access tokens, keys and usage metrics are not',
-        'exported. With --resume, FILE is truncated to its last complete line and continued, unless it is',
-        'compressed.',
+        'exported. An export that fails leaves no FILE; `headwater copy --resume` can be continued.',
       ],
     }),
   )
     .option('--out <FILE>', 'File to write; it must not exist. Default: standard output', nonEmpty)
     .option('--gzip', 'Compress; implied by FILE.gz')
     .action(async (options) => {
-      const out = options.out === '-' ? undefined : options.out
-      const gzip = options.gzip ?? out?.endsWith('.gz') ?? false
-      if (options.resume && out === undefined) throw new CliError(2, '`--resume` requires `--out FILE`')
-      if (options.resume && gzip) {
-        throw new CliError(2, 'a compressed export cannot be continued; omit `--resume`, or do not compress')
-      }
-      const counts = await withService(options, context, true, (service) =>
-        exportTo(service, { ...options, out, gzip }, context),
-      )
-      if (!options.quiet) context.printError(`Exported ${summary(counts)}`)
+      const path = options.out === '-' ? undefined : options.out
+      const gzip = options.gzip ?? path?.endsWith('.gz') ?? false
+      const progress = new ExportProgress()
+      const bar = progressBar(context, 'Exporting', options.quiet)
+      await withService(options, context, true, async (service) => {
+        const onWarning = warningsTo(context)
+        const request = { filter: filterOfOptions(options), now: context.clock.now(), progress, onWarning }
+        let bytes = 0
+        async function* lines(): AsyncGenerator<Uint8Array> {
+          for await (const chunk of linesOfEntries(exportEntries(service, request))) {
+            yield chunk
+            bytes += chunk.length
+            const { counts, records, stream } = progress
+            const note = `${countText(counts.records + records, 'record')}  ${stream?.name ?? ''}`
+            bar.update(bytes, undefined, note)
+          }
+        }
+        const output = gzip ? gzipped(lines()) : lines()
+        if (path !== undefined) return writeNewFile(path, output)
+        const write = standardOutput(context.output())
+        for await (const chunk of output) await write(chunk)
+      }).finally(() => bar.stop())
+      if (!options.quiet) context.printError(`Exported ${summary(progress.counts)}`)
     })
 
-interface ExportOptions extends TransferOptions {
-  /** Undefined: standard output. */
-  readonly out: string | undefined
-  readonly gzip: boolean
-}
-
-async function exportTo(
-  service: Service,
-  options: ExportOptions,
-  context: CliContext,
-): Promise<ExportCounts> {
-  const file = options.out === undefined ? undefined : await openTarget(options.out, options)
-  const progress = file?.progress ?? new ExportProgress()
-  const bar = progressBar(context, 'Exporting', options.quiet)
-  let failure: unknown
-  let bytes = 0
-  // Ends without an error, so that what came before it is written completely.
-  async function* lines(): AsyncGenerator<Uint8Array> {
-    const warn = (message: string) => context.printError(`Warning: ${printable(message)}`)
-    const request = { filter: filterOfOptions(options), now: context.clock.now(), progress, onWarning: warn }
-    try {
-      for await (const chunk of linesOfEntries(exportEntries(service, request))) {
-        yield chunk
-        bytes += chunk.length
-        const { counts, records, stream } = progress
-        const note = `${countText(counts.records + records, 'record')}  ${stream?.name ?? ''}`
-        bar.update(bytes, undefined, note)
-      }
-    } catch (error) {
-      failure = error
-    }
+/** Writes a file that only its owner can read, and removes it if that fails. */
+async function writeNewFile(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const reported = (error: unknown) => {
+    const { code, message, syscall } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return new CliError(1, `${quotePath(path)} already exists`)
+    return syscall === undefined
+      ? error
+      : new CliError(1, `cannot write ${quotePath(path)}: ${redact(message, path)}`)
   }
+  // Encrypted records are decrypted in it.
+  const file = await open(path, 'wx', 0o600).catch((error) => {
+    throw reported(error)
+  })
   try {
-    if (!progress.isComplete) {
-      const output = options.gzip ? gzipped(lines()) : lines()
-      const write = standardOutput(context.output())
-      if (file !== undefined) await file.write(output)
-      else for await (const chunk of output) await write(chunk)
-    }
-  } finally {
-    bar.stop()
-    await file?.close()
+    await writeFile(file, content)
+    await file.sync()
+    await file.close()
+  } catch (error) {
+    await file.close()
+    await rm(path, { force: true })
+    throw reported(error)
   }
-  if (failure !== undefined) throw failure
-  return progress.counts
 }
 
-async function openTarget(path: string, { resume, ...options }: ExportOptions): Promise<ExportFile> {
-  if (!resume) return ExportFile.create(path)
-  const file = await ExportFile.resume(path)
-  const { basins, streams } = file.progress.header ?? {}
-  const filter = filterOfOptions(options)
-  const isSame = basins === nameFilterText(filter.basins) && streams === nameFilterText(filter.streams)
-  if (basins === undefined || isSame) return file
-  await file.close()
-  throw new TransferError(`${path} was started with other filters: \`--basin ${basins} --stream ${streams}\``)
+function warningsTo({ printError }: CliContext): (message: string) => void {
+  return (message) => printError(`Warning: ${printable(message)}`)
 }
 
 export const importCommand = (context: CliContext) =>
@@ -219,7 +198,8 @@ export const importCommand = (context: CliContext) =>
       ],
     })
       .argument('[FILE]', 'File to read, compressed or not. Default: standard input', nonEmpty)
-      .addOption(renumberOption()),
+      .addOption(RESUME_OPTION)
+      .addOption(RENUMBER_OPTION),
   ).action(async (path, options) => {
     const input = await openInput(path === '-' ? undefined : path, context)
     const counts = await withService(options, context, false, (service, signal) =>
@@ -236,7 +216,6 @@ async function importFrom(
   context: CliContext,
 ): Promise<ExportCounts> {
   const bar = progressBar(context, 'Importing', quiet)
-  const warnings: string[] = []
   // The writer of a pipe may be silent for long, and must not prevent the stop.
   const stop = () => void stream.destroy(new TransferError('interrupted', { kind: 'aborted' }))
   signal.addEventListener('abort', stop, { once: true })
@@ -254,13 +233,12 @@ async function importFrom(
       renumber,
       onProgress: ({ records }, name = '') =>
         bar.update(bytes, size, `${countText(records, 'record')}  ${name}`),
-      onWarning: (message) => warnings.push(message),
+      onWarning: warningsTo(context),
     })
   } finally {
     signal.removeEventListener('abort', stop)
     stream.destroy()
     bar.stop()
-    for (const message of warnings) context.printError(`Warning: ${printable(message)}`)
   }
 }
 
@@ -268,7 +246,6 @@ export const copyCommand = (context: CliContext) =>
   transferOptions(
     newCommand('copy', {
       description: 'Copy streams from one storage or server to another',
-      exclusive: [KEY_OPTIONS, ['follow', 'renumber']],
       examples: [
         'headwater copy ./data https://streams.example.com',
         'headwater copy --follow ./data postgres://localhost/app',
@@ -285,10 +262,11 @@ export const copyCommand = (context: CliContext) =>
     })
       .argument('<FROM>', 'Storage or URL of a server to copy from')
       .argument('<TO>', 'Storage or URL of a server to copy to')
-      .option('--follow', 'Keep copying new records until Ctrl+C')
-      .addOption(renumberOption())
-      .addOption(keyOption())
-      .addOption(keyFileOption()),
+      .addOption(new Option('--follow', 'Keep copying new records until Ctrl+C').conflicts('renumber'))
+      .addOption(RESUME_OPTION)
+      .addOption(RENUMBER_OPTION)
+      .addOption(KEY_OPTION)
+      .addOption(KEY_FILE_OPTION),
   ).action(async (from, to, options) => {
     if (from === to) throw new CliError(2, 'FROM and TO must not be the same')
     const source = sideOf('FROM', from, context)
@@ -344,13 +322,13 @@ async function copyBetween(
             if (!isCaughtUp && !quiet) context.printError('Everything is copied; following until Ctrl+C')
             isCaughtUp = true
           },
-          onWarning: (message) => context.printError(`Warning: ${printable(message)}`),
+          onWarning: warningsTo(context),
         })
       }),
     )
   } catch (error) {
-    if (!(error instanceof TransferError) || error.kind !== 'aborted') throw error
-    throw new CliError(1, 'stopped before the end; continue with `--resume`')
+    if (!isAborted(error)) throw error
+    throw Interrupted.of(stop.signal, `stopped before the end${CONTINUE}`)
   } finally {
     bar.stop()
     stop.dispose()

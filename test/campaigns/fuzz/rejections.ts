@@ -1,4 +1,4 @@
-import { TransferError } from '../../../adapters/transfer/transfer-error.ts'
+import { TransferError } from '../../../adapters/transfer/service.ts'
 import { type ErrorCode, HeadwaterError } from '../../../src/model/errors.ts'
 import { CompressedDataError } from '../../../src/wire/codecs.ts'
 import { Malformed } from '../../../src/wire/json.ts'
