@@ -49,11 +49,6 @@ const POSTGRES_TESTS = [
   'test/usage/storing.test.ts',
 ]
 
-/** Those whose calls the published client has too. It tells neither batches nor heartbeats of a session. */
-const PUBLISHED_TESTS = [
-  'test/engine/api/{append-session,closed-streams,read,record-iteration,stream}.test.ts',
-]
-
 const NOT_THROUGH_CLIENT = [
   // They test how an engine shares its memory and time among reads, and use it as fast as they can.
   'test/engine/api/{read-budget,read-fairness}.test.ts',
@@ -119,13 +114,13 @@ export default defineConfig({
           env: { TEST_STORAGE: 'filesystem' },
         },
       },
-      // The API again, through a client of a handler and of a server, and through the published client.
-      ...(['handler', 'server', 'published'] as const).map((access) => ({
+      // The API again, through a client of a handler and of a server.
+      ...(['handler', 'server'] as const).map((access) => ({
         extends: true as const,
         plugins: [throughClient],
         test: {
           name: access,
-          include: access === 'published' ? PUBLISHED_TESTS : API_TESTS,
+          include: API_TESTS,
           exclude: [...NOT_THROUGH_CLIENT, ...(access === 'server' ? NOT_THROUGH_SERVER : [])],
           runner: inTests('support/connected/runner.ts'),
           env: { TEST_ACCESS: access },

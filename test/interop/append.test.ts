@@ -20,6 +20,25 @@ it('the largest batches are stored', { tags: ['slow'] }, async () => {
   await basin.close()
 })
 
+it('conditions that fail and reads beyond the tail have the errors of the client', async () => {
+  const basin = await basinOn(server.url, FETCH)
+  const stream = await basin.stream('a')
+  await stream.append(AppendInput.create([AppendRecord.fence('owner')]))
+  await expect(stream.append(stringWhen('b', { fencingToken: 'other' }))).rejects.toMatchObject({
+    name: 'FencingTokenMismatchError',
+    expectedFencingToken: 'owner',
+  })
+  await expect(stream.append(stringWhen('b', { matchSeqNum: 0 }))).rejects.toMatchObject({
+    name: 'SeqNumMismatchError',
+    expectedSeqNum: 2,
+  })
+  await expect(stream.read({ start: { from: { seqNum: 9 } } })).rejects.toMatchObject({
+    name: 'RangeNotSatisfiableError',
+    tail: { seqNum: 2 },
+  })
+  await basin.close()
+})
+
 describe.each(TRANSPORTS)('append session by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 

@@ -4,8 +4,8 @@ export interface Exception {
   readonly file: string
   /** A part of the title of the tests. */
   readonly title: string
-  /** The published client goes through a server too. Default: all. */
-  readonly access?: 'handler' | 'server' | 'published'
+  /** Default: both. */
+  readonly access?: 'handler' | 'server'
 }
 
 /** The exceptions by their reasons. Each must name a test that exists. */
@@ -58,21 +58,6 @@ export const EXCEPTIONS: Readonly<Record<string, readonly Exception[]>> = {
   ],
   'the test is of engines that share a storage': [
     { file: 'service/retention.test.ts', title: 'keeps every record for as long as a policy' },
-  ],
-  'the published client does not tell that a stream is closed, or that a close is a repetition': [
-    { file: 'api/closed-streams.test.ts', title: 'a record that is the last one', access: 'published' },
-    { file: 'api/closed-streams.test.ts', title: 'changes nothing the second time', access: 'published' },
-    { file: 'api/closed-streams.test.ts', title: 'ends at once if it starts', access: 'published' },
-    { file: 'api/closed-streams.test.ts', title: 'learns of the close from the tail', access: 'published' },
-    { file: 'api/closed-streams.test.ts', title: 'does not wait for a batch', access: 'published' },
-  ],
-  'the published client creates nothing by a read or an append, unless the basin is configured to': [
-    { file: 'api/read.test.ts', title: 'creates nothing unless it is asked to', access: 'published' },
-    { file: 'api/stream.test.ts', title: 'also while they create the stream', access: 'published' },
-    { file: 'api/stream.test.ts', title: 'comes after creations', access: 'published' },
-  ],
-  'the published client has no `streamSeq`': [
-    { file: 'api/stream.test.ts', title: 'are the order of `streamSeq`', access: 'published' },
   ],
   'the test uses what is internal to the engine': [
     { file: 'api/read-session.test.ts', title: 'are empty at the tail with wait 0' },

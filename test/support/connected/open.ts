@@ -4,11 +4,10 @@ import { RemoteHeadwater } from '../../../adapters/client/remote.ts'
 import { createHandler, type HandlerOptions } from '../../../adapters/http/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
 import { type Engine, type OpenOptions, open } from '../../../src/index.ts'
-import { ACCESS, OVER_SOCKETS } from '../access.ts'
-import { PublishedHeadwater } from './published.ts'
+import { OVER_SOCKETS } from '../access.ts'
 
 /**
- * Opens an engine and a client of it, through a handler or a server; the published one through a server. The
+ * Opens an engine and a client of it, through a handler or a server. The
  * result has the methods of the client, and those that only an engine has. Closing it closes both.
  */
 export async function openConnected(options: OpenOptions): Promise<Engine> {
@@ -23,8 +22,7 @@ export async function openConnected(options: OpenOptions): Promise<Engine> {
   })
   const clients: RemoteHeadwater[] = []
   const connect = (own: ConnectOptions): RemoteHeadwater => {
-    const core = new ClientCore(settingsOf({ clock, random, retries: 0, ...own }))
-    const client = ACCESS === 'published' ? new PublishedHeadwater(core, own.url) : new RemoteHeadwater(core)
+    const client = new RemoteHeadwater(new ClientCore(settingsOf({ clock, random, retries: 0, ...own })))
     clients.push(client)
     return client
   }

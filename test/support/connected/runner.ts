@@ -1,6 +1,6 @@
 import type { RunnerTask, RunnerTestFile } from 'vitest'
 import { VitestTestRunner } from 'vitest/runners'
-import { ACCESS, OVER_SOCKETS } from '../access.ts'
+import { ACCESS } from '../access.ts'
 import { EXCEPTIONS } from './exceptions.ts'
 
 /** Leaves out the tests that a client cannot pass: see `exceptions.ts`. */
@@ -13,8 +13,7 @@ export default class ThroughClientRunner extends VitestTestRunner {
 function leaveOut(file: RunnerTestFile): void {
   for (const exception of Object.values(EXCEPTIONS).flat()) {
     const { file: path, title, access = ACCESS } = exception
-    const isMeant = access === 'server' ? OVER_SOCKETS : access === ACCESS
-    if (!isMeant || !file.filepath.endsWith(`/test/engine/${path}`)) continue
+    if (access !== ACCESS || !file.filepath.endsWith(`/test/engine/${path}`)) continue
     const left = testsOf(file).filter(({ name }) => name.includes(title))
     if (left.length === 0) throw new Error(`exceptions.ts names no test of ${path}: ${title}`)
     for (const test of left) test.mode = 'skip'
