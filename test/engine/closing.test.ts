@@ -1,23 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Engine, open, type Storage } from '../../src/index.ts'
 import { onEveryKindOfStorage, outcomeOf, readAll, testClock, testStorage } from '../support/index.ts'
+import { EVERYTHING } from './access/support.ts'
 
 let reopened: Engine | undefined
 afterEach(async () => {
   await reopened?.close()
   reopened = undefined
 })
-
-const EVERYTHING = {
-  basins: { prefix: '' },
-  streams: { prefix: '' },
-  accessTokens: { prefix: '' },
-  opGroups: {
-    account: { read: true, write: true },
-    basin: { read: true, write: true },
-    stream: { read: true, write: true },
-  },
-}
 
 interface Setup {
   readonly storage: Storage

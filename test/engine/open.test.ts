@@ -94,27 +94,6 @@ describe('callbacks', () => {
 
 onEveryKindOfStorage(() =>
   describe('closing', () => {
-    it('waits for appends in flight, rejects later calls, and leaves no timer', async () => {
-      const storage = gated(testStorage())
-      engine = await openEngine({ storage })
-      const { stream, hw, clock } = engine
-      storage.holding = true
-      const append = outcomeOf(stream.append('a'))
-      await clock.settle()
-      let closed = false
-      const closing = hw.close().then(() => {
-        closed = true
-      })
-      await clock.settle()
-      expect(closed).toBe(false)
-      storage.release()
-      await closing
-      expect(await append).toBe('ok')
-      expect(await outcomeOf(stream.append('b'))).toBe('closed')
-      expect(await outcomeOf(stream.checkTail())).toBe('closed')
-      expect(clock.pending).toBe(0)
-    })
-
     it('rejects with the cause when the storage cannot be opened', async () => {
       engine = await openEngine()
       const storage = {

@@ -1,6 +1,6 @@
 import type { SequencedRecord } from '../../../src/index.ts'
 import { Violation } from '../harness/violation.ts'
-import { type StoredLog, textOf, textOfRecord } from '../model/stored-log.ts'
+import { type StoredLog, textOf, textOfRecord } from '../model/stream-history.ts'
 import type { Device, DeviceAppend } from './device.ts'
 
 /** Whether the headers are those of a command, which views and folds leave out. */

@@ -3,7 +3,7 @@ import { type Fold, fold } from '../../../adapters/fold/index.ts'
 import type { SyncedStream } from '../../../adapters/sync/index.ts'
 import { HeadwaterError } from '../../../src/index.ts'
 import { Violation } from '../harness/violation.ts'
-import { type StoredLog, textOf } from '../model/stored-log.ts'
+import { type StoredLog, textOf } from '../model/stream-history.ts'
 import { isCommand } from './checks.ts'
 
 /** The value of the fold: every record, in the order in which they were reduced. */

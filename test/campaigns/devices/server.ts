@@ -8,7 +8,7 @@ import { storageFaultsAtRandom } from '../../support/random-faults.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
 import { EngineClock } from '../harness/engine-clock.ts'
 import type { Scheduler } from '../harness/scheduler.ts'
-import { StoredLog, textOf } from '../model/stored-log.ts'
+import { StoredLog, textOf } from '../model/stream-history.ts'
 import { type DeviceSettings, delaysOf } from './settings.ts'
 
 export const BASIN = 'devices'

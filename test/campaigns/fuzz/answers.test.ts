@@ -6,7 +6,7 @@ import { positionOf, tailJson } from '../../../src/wire/json-records.ts'
 import { batchEvent, errorEvent } from '../../../src/wire/sse.ts'
 import { fuzzText } from './decoder.ts'
 import { fencingToken, integer, text } from './models.ts'
-import { malformedResponse } from './rejections.ts'
+import { malformedResponse } from './outcomes.ts'
 
 fuzzText('the tail in the response of a server', {
   models: fc.record({ seqNum: integer, timestamp: integer }),

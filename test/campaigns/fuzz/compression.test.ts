@@ -8,8 +8,7 @@ import { portableZstd } from '../../../src/wire/zstd.ts'
 import { HOSTILE_ZSTD, rawBlock, rleBlock, skippableFrame, zstdFrame } from '../../wire/zstd-data.ts'
 import { fuzzBytes } from './decoder.ts'
 import { bytes } from './models.ts'
-import { type Outcome, settledOutcomeOf } from './outcomes.ts'
-import { compressedDataError } from './rejections.ts'
+import { compressedDataError, type Outcome, settledOutcomeOf } from './outcomes.ts'
 
 /** Small, so that damage exceeds it. */
 const OUTPUT_BYTES_MAX = 20_000

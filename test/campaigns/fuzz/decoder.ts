@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { byteDamage, type Damage, textDamage } from './damage.ts'
 import { allocatedDuring, heldBytes } from './memory.ts'
-import { never, type Rejects } from './rejections.ts'
+import { never, type Rejects } from './outcomes.ts'
 
 /** A decoder and its promises. */
 interface Decoder<In extends Uint8Array | string, Model, Value> {

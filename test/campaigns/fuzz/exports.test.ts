@@ -32,8 +32,7 @@ import {
   smallInteger,
   streamName,
 } from './models.ts'
-import { outcomeOf } from './outcomes.ts'
-import { transferError, withCode } from './rejections.ts'
+import { outcomeOf, transferError, withCode } from './outcomes.ts'
 
 const exportedAt = fc.constantFrom(new Date(Date.UTC(2030, 0, 1)), new Date(1))
 

@@ -25,12 +25,10 @@ import {
   decodeEnsureStream,
   decodeLocation,
 } from '../../../src/wire/json-resources.ts'
-import { checkBatch } from './check-batch.ts'
 import { basinConfig, basinForm, streamConfig, streamForm } from './configs.ts'
 import { fuzzText } from './decoder.ts'
 import { basinName, bytes, fencingToken, integer, streamName, text, time } from './models.ts'
-import { outcomeOf } from './outcomes.ts'
-import { withCode } from './rejections.ts'
+import { checkBatch, outcomeOf, withCode } from './outcomes.ts'
 
 interface Body<Value> {
   readonly models: fc.Arbitrary<Value>

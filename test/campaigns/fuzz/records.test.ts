@@ -15,13 +15,10 @@ import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.t
 import { recordSpans } from '../../../src/storage/cut-block.ts'
 import { decodeAppendInput, decodeReadBatch } from '../../../src/wire/protobuf.ts'
 import { AppendInputSchema, ReadBatchSchema } from '../../wire/gen/records_pb.ts'
-
-import { checkBatch } from './check-batch.ts'
 import { varint } from './damage.ts'
 import { fuzzBytes } from './decoder.ts'
 import { bytes, fencingToken, integer, record } from './models.ts'
-import { outcomeOf } from './outcomes.ts'
-import { malformedResponse, rangeError, withCode } from './rejections.ts'
+import { checkBatch, malformedResponse, outcomeOf, rangeError, withCode } from './outcomes.ts'
 
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
 const tagsOf = (tags: readonly number[]) => tags.map((tag) => Uint8Array.of(tag))

@@ -22,8 +22,6 @@ import {
 } from '../../../src/model/names.ts'
 import { assertReadQuery, type ReadQuery } from '../../../src/model/read-query.ts'
 import { millisecondsOf, type Time } from '../../../src/model/validation.ts'
-import { contentCodingOf, responseCodingOf } from '../../../src/wire/compression.ts'
-import { sessionCompressionOf } from '../../../src/wire/frame.ts'
 import { HEADER_PREFIXES, usedHeaderPrefix } from '../../../src/wire/headers.ts'
 import { mediaKind, mediaTypeEssence, readForm, requireJson } from '../../../src/wire/media-type.ts'
 import {
@@ -35,8 +33,7 @@ import {
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
 import { fuzzText } from './decoder.ts'
 import { basinName, integer, streamName, text } from './models.ts'
-import { outcomeOf } from './outcomes.ts'
-import { type Rejects, withCode } from './rejections.ts'
+import { outcomeOf, type Rejects, withCode } from './outcomes.ts'
 
 const ROUTER = new Router(ROUTES)
 const SETTINGS = handlerSettings({ auth: 'none', basinDomains: ['localhost', 'streams.example.com'] })
@@ -251,20 +248,6 @@ fuzzText('media types', {
     expect(mediaKind(essence), 'the kind without parameters').toBe(kind)
   },
   words: [...TYPES, ';', ',', '/', '+json', '\t', 'q=0'],
-})
-
-fuzzText('content codings', {
-  models: fc.array(fc.constantFrom('gzip', 'zstd;q=0.5', 'gzip;q=0', 'br', 'identity', '*'), {
-    maxLength: 4,
-  }),
-  encode: (items) => items.join(', '),
-  decode: (input) => [contentCodingOf(input), sessionCompressionOf(input), responseCodingOf(input)],
-  verify(codings, input) {
-    for (const coding of codings) {
-      if (coding === 'gzip' || coding === 'zstd') expect(input.toLowerCase()).toContain(coding)
-    }
-  },
-  words: 'gzip x-gzip zstd GZIP ;q= 0.001 1e-9 , ; *'.split(' '),
 })
 
 fuzzText('the token in the header authorization', {

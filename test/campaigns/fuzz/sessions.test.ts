@@ -20,7 +20,7 @@ import { HOSTILE_ZSTD } from '../../wire/zstd-data.ts'
 import { chunksOf } from './chunks.ts'
 import { fuzzBytes } from './decoder.ts'
 import { bytes, sequence, text } from './models.ts'
-import { withCode } from './rejections.ts'
+import { withCode } from './outcomes.ts'
 
 const message = fc.record({
   kind: fc.constant('message' as const),

@@ -17,7 +17,7 @@ import { timeOf, timeText } from '../../../src/wire/json.ts'
 import { asInBrowser } from '../../model/as-in-browser.ts'
 import { fuzzText } from './decoder.ts'
 import { basinName, bytes, streamName, text } from './models.ts'
-import { withCode } from './rejections.ts'
+import { withCode } from './outcomes.ts'
 
 /** Padded, with unused bits set to zero. */
 const STRICT_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/

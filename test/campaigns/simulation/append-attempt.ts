@@ -2,7 +2,7 @@ import { type Command, closeRecord, fenceRecord, type RecordInput, trimRecord } 
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import type { Header } from '../../../src/model/record.ts'
-import type { StoredLog } from '../model/stored-log.ts'
+import type { StoredLog } from '../model/stream-history.ts'
 import type { ModelAppend } from '../model/stream-state.ts'
 
 /** A record of an append. */

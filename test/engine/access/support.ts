@@ -48,12 +48,6 @@ export async function outcome(call: Promise<unknown>): Promise<string> {
   return error === undefined ? 'ok' : error.code
 }
 
-/** The code and the field of the error that a call is refused with. */
-export async function refusal(call: Promise<unknown>): Promise<readonly (string | undefined)[]> {
-  const error = await failure(call)
-  return [error?.code, error?.field]
-}
-
 /** What a call is refused with. */
 export async function failure(call: Promise<unknown>): Promise<HeadwaterError | undefined> {
   try {

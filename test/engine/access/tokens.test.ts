@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type AccessTokenInput, type Engine, open } from '../../../src/index.ts'
 import type { ResourceSet } from '../../../src/model/access.ts'
 import { letPass, testStorage } from '../../support/index.ts'
-import { type AccessEngine, EVERYTHING, openWithTokens, outcome, refusal } from './support.ts'
+import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
 let hw: Engine
@@ -29,11 +29,6 @@ describe('issuing a token', () => {
       expect(token).toMatch(/^[A-Za-z0-9+/]+=*$/)
     },
   )
-
-  it.each(['', '.', '..', 'x'.repeat(97), 'é'.repeat(49), '\ud800'])('rejects the id %j', async (id) => {
-    expect(await refusal(issue({ id }))).toEqual(['invalid', 'id'])
-    expect(await ids()).toEqual([])
-  })
 
   it('rejects a token that permits nothing', async () => {
     for (const scope of [{}, { ops: [] }, { opGroups: { account: {}, basin: { read: false } } }]) {
@@ -70,7 +65,10 @@ describe('the expiry of a token', () => {
   const inMs = (ms: number) => new Date(engine.clock.now() + ms)
 
   it.each([0, -1, Number.NaN])('must be in the future: in %d ms', async (ms) => {
-    expect(await refusal(issue({ expiresAt: inMs(ms) }))).toEqual(['invalid', 'expiresAt'])
+    expect(await failure(issue({ expiresAt: inMs(ms) }))).toMatchObject({
+      code: 'invalid',
+      field: 'expiresAt',
+    })
   })
 
   it('defaults to that of the issuer, and is never later', async () => {
@@ -186,11 +184,6 @@ describe('listing tokens', () => {
     ])
     expect(JSON.stringify(items)).not.toContain(token.slice(0, 12))
   })
-
-  it.each(['prefix', 'startAfter'])('is rejected for a long `%s`', async (field) => {
-    const query = { [field]: 'x'.repeat(97) }
-    expect(await refusal(hw.listAccessTokens(query))).toEqual(['invalid', field])
-  })
 })
 
 describe('a token that has expired', () => {
@@ -226,10 +219,6 @@ describe('revoking a token', () => {
       code: 'access_token_not_found',
       message: 'access token `token` not found',
     })
-  })
-
-  it.each(['', '.', '..', 'x'.repeat(97)])('rejects the id %j', async (id) => {
-    expect(await refusal(hw.revokeAccessToken(id))).toEqual(['invalid', 'id'])
   })
 
   it('succeeds once if two callers do it at the same time', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import { EncryptionKey } from '../../../src/model/encryption-key.ts'
-import { aegis, aesOfNode, aesOfWeb, SUITES } from './support.ts'
+import { aegis, aesOfNode, aesOfWeb } from './support.ts'
 
 function hex(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, 'hex'))
@@ -25,20 +25,6 @@ const AEGIS = {
 const AEGIS_VECTORS: Vector[] = [
   {
     ...AEGIS,
-    ad: '',
-    plaintext: '00000000000000000000000000000000',
-    ciphertext: '754fc3d8c973246dcc6d741412a4b236',
-    tag: '1181a1d18091082bf0266f66297d167d2e68b845f61a3b0527d31fc7b7b89f13',
-  },
-  {
-    ...AEGIS,
-    ad: '0001020304050607',
-    plaintext: '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f',
-    ciphertext: 'f373079ed84b2709faee373584585d60accd191db310ef5d8b11833df9dec711',
-    tag: 'b7d28d0c3c0ebd409fd22b44160503073a547412da0854bfb9723020dab8da1a',
-  },
-  {
-    ...AEGIS,
     ad: '0001020304050607',
     plaintext: '000102030405060708090a0b0c0d',
     ciphertext: 'f373079ed84b2709faee37358458',
@@ -48,16 +34,8 @@ const AEGIS_VECTORS: Vector[] = [
 
 const FEFFE = 'feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308'
 
-/** McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", test cases 14 and 16. */
+/** McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", test case 16. */
 const AES_VECTORS: Vector[] = [
-  {
-    key: '00'.repeat(32),
-    nonce: '00'.repeat(12),
-    ad: '',
-    plaintext: '00'.repeat(16),
-    ciphertext: 'cea7403d4d606b6e074ec5d3baf39d18',
-    tag: 'd0d1c8a799996bf0265b98b5d48ab919',
-  },
   {
     key: FEFFE,
     nonce: 'cafebabefacedbaddecaf888',
@@ -83,27 +61,6 @@ describe.each([
     const sealed = await suite.seal(key, nonce, plaintext, ad)
     expect(Buffer.from(sealed).toString('hex')).toBe(vector.ciphertext + vector.tag)
     expect(await suite.open(key, nonce, sealed, ad)).toEqual(plaintext)
-  })
-})
-
-describe.each(SUITES)('%s', (_, suite) => {
-  const nonce = new Uint8Array(suite.name === 'aegis-256' ? 32 : 12).fill(3)
-  const ad = new Uint8Array([1, 2])
-  const plaintext = new Uint8Array([5, 6, 7])
-  const key = new EncryptionKey(new Uint8Array(32).fill(9))
-
-  it('opens nothing altered, and nothing with another key, nonce or associated data', async () => {
-    const sealed = await suite.seal(key, nonce, plaintext, ad)
-    expect(await suite.open(key, nonce, sealed, ad)).toEqual(plaintext)
-    for (let i = 0; i < sealed.length; i++) {
-      const changed = sealed.slice()
-      changed[i]! ^= 1
-      expect(await suite.open(key, nonce, changed, ad)).toBeUndefined()
-    }
-    const other = new EncryptionKey(new Uint8Array(32).fill(8))
-    expect(await suite.open(other, nonce, sealed, ad)).toBeUndefined()
-    expect(await suite.open(key, new Uint8Array(nonce.length), sealed, ad)).toBeUndefined()
-    expect(await suite.open(key, nonce, sealed, new Uint8Array([1, 3]))).toBeUndefined()
   })
 })
 

@@ -1,6 +1,5 @@
 import { Violation } from '../../harness/violation.ts'
-import type { StoredRecord } from '../../model/stored-log.ts'
-import type { StreamHistory } from '../../model/stream-history.ts'
+import type { StoredRecord, StreamHistory } from '../../model/stream-history.ts'
 
 /** Records are freed only after they expired, or a grace after they were trimmed. */
 export function checkFreed(

@@ -1,8 +1,7 @@
 import type { ReadBatch, ReadQuery } from '../../../../src/index.ts'
 import type { ClockWindow } from '../../harness/engine-clock.ts'
 import { Violation } from '../../harness/violation.ts'
-import type { StoredLog, StoredRecord } from '../../model/stored-log.ts'
-import type { Moment, StreamHistory } from '../../model/stream-history.ts'
+import type { Moment, StoredLog, StoredRecord, StreamHistory } from '../../model/stream-history.ts'
 import {
   deliveredFrom,
   isBounded,
