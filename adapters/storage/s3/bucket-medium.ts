@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { fileName, parseFileName } from '../log/format.ts'
 import { type Medium, type MediumFile, MissingFile, type NewFile } from '../media/medium.ts'
 import {
   CHAIN,
@@ -19,26 +20,35 @@ import { backoff, CALL_MS_MAX, type S3Bucket } from './s3-bucket.ts'
 
 /** How long an opening tries to add its piece before another writer adds one, in milliseconds. */
 const FENCE_MS_MAX = 60_000
-/** How many pieces are read at once. */
-const PARALLEL_READS = 16
+/** How many requests are made at once. */
+const PARALLEL_REQUESTS = 16
 /** The keys of checkpoints are not longer. */
 const KEY_BYTES_MAX = 64
+/** A whole file is stored in objects of about this size. */
+const PART_BYTES = 16 * 1_048_576
+/** A part of a whole file: key of the file, its name, its kind and its epoch. */
+const PART_KEY = /^((([a-z]+)-\d{10})\.(\d{12})-\d{12}-[0-9a-f]{16})\/\d{6}$/
 
-/** A piece of a journal. */
-interface Piece {
-  readonly index: number
-  readonly nonce: bigint
-  /** Where its data begin in the journal. */
+const NO_DATA = new Uint8Array()
+
+/** An object with a part of a file: a piece of a journal, or a part of a whole file. */
+interface Part {
+  readonly key: string
+  /** No other object has it, in any bucket. */
+  readonly id: string
+  /** How much precedes its data in the object. */
+  readonly headerBytes: number
+  /** Where its data begin in the file. */
   readonly position: number
   readonly bytes: number
 }
 
-/** A segment or a confirmed checkpoint. */
 interface StoredFile {
-  readonly key: string
-  readonly bytes: number
-  /** The number of the piece that confirms a checkpoint. */
-  readonly confirmedBy?: number | undefined
+  /** What the keys of its parts begin with; undefined for a journal. */
+  readonly key?: string
+  readonly parts: Part[]
+  /** The key of the piece that confirms a checkpoint. */
+  readonly confirmedBy?: string | undefined
 }
 
 /**
@@ -52,8 +62,6 @@ export class BucketMedium implements Medium {
   readonly #cache: RangeCache
   /** The number of the piece by which this opening has fenced earlier writers: no other one has it. */
   readonly #epoch: number
-  /** The pieces of each journal, in their order. */
-  readonly #journals = new Map<number, Piece[]>()
   readonly #files = new Map<string, StoredFile>()
   /** A roll adds pieces between those of the groups. */
   readonly #adding = new SerialQueue()
@@ -78,51 +86,66 @@ export class BucketMedium implements Medium {
   }
 
   async list(): Promise<readonly MediumFile[]> {
-    const journals = [...this.#journals].map(([number, pieces]) => {
-      return { name: nameOf('journal', number), bytes: endOf(pieces.at(-1)!) }
-    })
-    return [...journals, ...[...this.#files].map(([name, { bytes }]) => ({ name, bytes }))]
+    return [...this.#files].map(([name, { parts }]) => ({ name, bytes: endOf(parts) }))
   }
 
   async read(name: string, position: number, length: number): Promise<Buffer> {
-    const { kind, number } = parsed(name)
-    if (kind === 'journal') return this.#readJournal(name, this.#journals.get(number), position, length)
     const file = this.#files.get(name)
     if (file === undefined) throw new MissingFile(name)
-    return this.#readObject(name, { ...file, id: file.key }, 0, position, length)
+    const end = position + length
+    const wanted = file.parts.filter((part) => part.position < end && part.position + part.bytes > position)
+    const read: Buffer[] = new Array(wanted.length)
+    await eachOf(wanted, async (part, i) => {
+      const start = Math.max(position - part.position, 0)
+      read[i] = await this.#readPart(name, part, start, Math.min(end - part.position, part.bytes) - start)
+    })
+    return read.length === 1 ? read[0]! : Buffer.concat(read)
   }
 
   async append(name: string, position: number, data: Uint8Array): Promise<void> {
-    const { number: journal } = parsed(name)
-    const pieces = this.#journals.get(journal) ?? []
-    const header = newPieceHeader(journal)
+    const header = newPieceHeader(parseFileName(name)!.number)
     const index = await this.#add(header, data)
-    pieces.push({ index, nonce: header.nonce, position, bytes: data.length })
-    this.#journals.set(journal, pieces)
+    this.#addPart(name, pieceOf(index, header, position, data.length))
   }
 
   /** Pieces are stored completely or not at all, so there is nothing to remove. */
   async resume(): Promise<void> {}
 
+  /**
+   * Stores the parts as they come: until a piece confirms it, a checkpoint does not count, nor does a segment
+   * that no checkpoint needs. No two objects have the same key, so that a late request replaces nothing. The
+   * random part differs also from that of a copy of the bucket, with which processes may share a cache.
+   */
   async create(name: string): Promise<NewFile> {
-    // No two objects have the same key, so that a late request replaces nothing. The random part differs also
-    // from that of a copy of the bucket, with which processes may share a cache.
-    const number = `${digitsOf(this.#epoch)}-${digitsOf(this.#begun++)}`
-    const key = `${name}.${number}-${randomBytes(8).toString('hex')}`
-    const upload = this.#bucket.upload(key)
+    const serial = `${digitsOf(this.#epoch)}-${digitsOf(this.#begun++)}`
+    const key = `${name}.${serial}-${randomBytes(8).toString('hex')}`
+    let parts: Part[] = []
+    let waiting: Uint8Array[] = []
     let bytes = 0
+    const store = async () => {
+      const data = Buffer.concat(waiting)
+      const part = partOf(`${key}/${String(parts.length).padStart(6, '0')}`, endOf(parts), data.length)
+      waiting = []
+      bytes = 0
+      parts.push(part)
+      await this.#bucket.put(part.key, data)
+    }
     return {
-      write: async (part) => {
-        bytes += part.length
-        await upload.write(part)
+      write: async (data) => {
+        waiting.push(Uint8Array.from(data))
+        bytes += data.length
+        if (bytes >= PART_BYTES) await store()
       },
       finish: async () => {
-        await upload.finish()
-        const isCheckpoint = parsed(name).kind === 'checkpoint'
-        const confirmedBy = isCheckpoint ? await this.#add(newPieceHeader(0), Buffer.from(key)) : undefined
-        this.#files.set(name, { key, bytes, confirmedBy })
+        if (bytes > 0) await store()
+        const file = { key, parts }
+        // It counts from now on, also if the response to the confirmation is lost.
+        parts = []
+        const isCheckpoint = name.startsWith('checkpoint')
+        const confirm = async () => pieceKey(await this.#add(newPieceHeader(0), Buffer.from(key)))
+        this.#files.set(name, { ...file, confirmedBy: isCheckpoint ? await confirm() : undefined })
       },
-      abandon: () => upload.abandon(),
+      abandon: () => this.#removeAll(parts).catch(() => {}),
     }
   }
 
@@ -130,18 +153,12 @@ export class BucketMedium implements Medium {
    * Pieces that fence writers are never removed: a writer that still runs would find the number free.
    */
   async remove(name: string): Promise<void> {
-    const { kind, number } = parsed(name)
     this.assertInPlace()
-    if (kind === 'journal') {
-      const pieces = this.#journals.get(number) ?? []
-      await eachOf(pieces, ({ index }) => this.#bucket.remove(pieceKey(index)))
-      this.#journals.delete(number)
-      return
-    }
     const file = this.#files.get(name)
     if (file === undefined) return
-    await this.#bucket.remove(file.key)
-    if (file.confirmedBy !== undefined) await this.#bucket.remove(pieceKey(file.confirmedBy))
+    // A checkpoint counts as long as it is confirmed.
+    if (file.confirmedBy !== undefined) await this.#bucket.remove(file.confirmedBy)
+    await this.#removeAll(file.parts)
     this.#files.delete(name)
   }
 
@@ -188,91 +205,69 @@ export class BucketMedium implements Medium {
    */
   async #load(): Promise<void> {
     const confirmations = await this.#readChain()
-    const unused: string[] = []
-    for (const { key, bytes } of await this.#listFiles()) {
-      const [name] = key.split('.') as [string]
+    const unused: { readonly key: string }[] = []
+    const objects = [await this.#bucket.list('segment-'), await this.#bucket.list('checkpoint-')].flat()
+    for (const { key: partKey, bytes } of objects) {
+      const [, key, name, kind, epoch] = PART_KEY.exec(partKey) ?? []
+      if (key === undefined || name === undefined || Number(epoch) > this.#epoch) continue
       const confirmedBy = confirmations.get(key)
-      if (parsed(name).kind === 'checkpoint' && confirmedBy === undefined) unused.push(key)
-      else {
-        // Of two segments with one number, no checkpoint counts that needs that of the earlier writer.
-        const earlier = this.#files.get(name)
-        if (earlier !== undefined) unused.push(earlier.key)
-        this.#files.set(name, { key, bytes, confirmedBy })
-        confirmations.delete(key)
+      if (kind === 'checkpoint' && confirmedBy === undefined) {
+        unused.push({ key: partKey })
+        continue
       }
+      const earlier = this.#files.get(name)
+      if (earlier?.key !== key) {
+        // Of two segments with one number, no checkpoint counts that needs that of the earlier writer.
+        unused.push(...(earlier?.parts ?? []))
+        this.#files.set(name, { key, parts: [], confirmedBy })
+      }
+      const { parts } = this.#files.get(name)!
+      parts.push(partOf(partKey, endOf(parts), bytes))
     }
-    for (const index of confirmations.values()) unused.push(pieceKey(index))
-    const uploads = (await this.#bucket.uploads()).filter(({ key }) => this.#isKnown(key))
+    for (const [key, confirmation] of confirmations) {
+      if (![...this.#files.values()].some((file) => file.key === key)) unused.push({ key: confirmation })
+    }
     // Otherwise a later writer may have removed what was not found.
     await this.assertWriter()
-    await eachOf(unused, (key) => this.#bucket.remove(key))
-    await eachOf(uploads, ({ key, uploadId }) => this.#bucket.abort(key, uploadId))
+    await this.#removeAll(unused)
   }
 
-  /** Reads the headers of the pieces. Resolves to the numbers of those that confirm checkpoints, by key. */
-  async #readChain(): Promise<Map<string, number>> {
+  /** Reads the headers of the pieces. Resolves to the keys of those that confirm checkpoints, by their keys. */
+  async #readChain(): Promise<Map<string, string>> {
     const objects = (await this.#bucket.list(CHAIN)).filter(({ bytes }) => bytes > PIECE_HEADER_BYTES)
     const heads: (Buffer | undefined)[] = new Array(objects.length)
     await eachOf(objects, async ({ key }, i) => {
       heads[i] = await this.#bucket.get(key, 0, PIECE_HEADER_BYTES + KEY_BYTES_MAX)
     })
-    const confirmations = new Map<string, number>()
+    const confirmations = new Map<string, string>()
     for (const [i, { key, bytes }] of objects.entries()) {
       const [index, head] = [pieceIndex(key), heads[i]]
       // The writer before may still remove pieces of journals that no longer count.
       if (index === undefined || head === undefined || index > this.#epoch) continue
-      const { journal, nonce } = decodePieceHeader(key, head)
-      if (journal === 0) confirmations.set(head.toString('latin1', PIECE_HEADER_BYTES), index)
+      const header = decodePieceHeader(key, head)
+      if (header.journal === 0) confirmations.set(head.toString('latin1', PIECE_HEADER_BYTES), key)
       else {
-        const pieces = this.#journals.get(journal) ?? []
-        const position = pieces.length === 0 ? 0 : endOf(pieces.at(-1)!)
-        pieces.push({ index, nonce, position, bytes: bytes - PIECE_HEADER_BYTES })
-        this.#journals.set(journal, pieces)
+        const name = fileName('journal', header.journal)
+        const position = endOf(this.#files.get(name)?.parts ?? [])
+        this.#addPart(name, pieceOf(index, header, position, bytes - PIECE_HEADER_BYTES))
       }
     }
     return confirmations
   }
 
-  async #listFiles() {
-    const lists = [await this.#bucket.list('segment-'), await this.#bucket.list('checkpoint-')]
-    return lists.flat().filter(({ key }) => this.#isKnown(key))
+  #addPart(name: string, part: Part): void {
+    const file = this.#files.get(name)
+    if (file === undefined) this.#files.set(name, { parts: [part] })
+    else file.parts.push(part)
   }
 
-  /** Whether a key is that of a whole file of this writer or an earlier one. */
-  #isKnown(key: string): boolean {
-    const [, epoch] = /^(?:segment|checkpoint)-\d{10}\.(\d{12})-\d{12}-[0-9a-f]{16}$/.exec(key) ?? []
-    return epoch !== undefined && Number(epoch) <= this.#epoch
+  #removeAll(objects: readonly { readonly key: string }[]): Promise<void> {
+    return eachOf(objects, ({ key }) => this.#bucket.remove(key))
   }
 
-  async #readJournal(
-    name: string,
-    pieces: readonly Piece[] | undefined,
-    position: number,
-    length: number,
-  ): Promise<Buffer> {
-    if (pieces === undefined) throw new MissingFile(name)
-    const wanted = pieces.filter((piece) => piece.position < position + length && endOf(piece) > position)
-    const read: Buffer[] = new Array(wanted.length)
-    await eachOf(wanted, async (piece, i) => {
-      const start = Math.max(position - piece.position, 0)
-      const end = Math.min(position + length, endOf(piece)) - piece.position
-      const key = pieceKey(piece.index)
-      const object = { key, id: `${key}.${piece.nonce}`, bytes: piece.bytes }
-      read[i] = await this.#readObject(name, object, PIECE_HEADER_BYTES, start, end - start)
-    })
-    return Buffer.concat(read)
-  }
-
-  /** Reads from an object behind its header. No other object has its `id`, in any bucket. */
-  #readObject(
-    name: string,
-    { key, id, bytes }: { readonly key: string; readonly id: string; readonly bytes: number },
-    headerBytes: number,
-    position: number,
-    length: number,
-  ): Promise<Buffer> {
-    return this.#cache.read(id, bytes, position, length, async (start, count) => {
-      const found = await this.#bucket.get(key, headerBytes + start, count)
+  #readPart(name: string, part: Part, position: number, length: number): Promise<Buffer> {
+    return this.#cache.read(part.id, part.bytes, position, length, async (start, count) => {
+      const found = await this.#bucket.get(part.key, part.headerBytes + start, count)
       if (found !== undefined) return found
       // A later writer may have removed it.
       await this.assertWriter()
@@ -285,20 +280,34 @@ async function lastIndex(bucket: S3Bucket): Promise<number> {
   return (await bucket.list(CHAIN)).flatMap(({ key }) => pieceIndex(key) ?? []).at(-1) ?? 0
 }
 
-/** Adds a piece without data to the end of the chain. Resolves to its number. */
+/**
+ * Adds a piece without data to the end of the chain. Resolves to its number. Rejects for a bucket that ignores
+ * the condition of a write: two writers would not notice each other.
+ */
 async function addFence(bucket: S3Bucket): Promise<number> {
   const startedAt = performance.now()
   let last = await lastIndex(bucket)
-  while (performance.now() - startedAt < FENCE_MS_MAX) {
+  for (let attempt = 1; performance.now() - startedAt < FENCE_MS_MAX; ) {
     // A writer that adds pieces meanwhile is followed, piece by piece.
     const index = ++last
-    if ((await addPiece(bucket, index, newPieceHeader(0), new Uint8Array())) !== 'added') continue
+    if ((await addPiece(bucket, index, newPieceHeader(0), NO_DATA)) !== 'added') continue
     last = await lastIndex(bucket)
-    if (last === index) return index
+    if (last === index) {
+      await assertConditional(bucket, pieceKey(index))
+      return index
+    }
     // Behind the end of the chain, where a removed piece has left its number free, or another opening
     // followed. Removing the piece would free its number for a writer that the other opening has fenced.
+    await setTimeout(backoff(attempt++))
   }
   throw new StorageFailure('blocked', 'another process writes to the bucket', { nothingWritten: true })
+}
+
+/** Rejects unless the bucket refuses to store an object again. */
+async function assertConditional(bucket: S3Bucket, key: string): Promise<void> {
+  if ((await bucket.create(key, NO_DATA, true)) === 'exists') return
+  const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
+  throw new StorageFailure('denied', message, { nothingWritten: true })
 }
 
 /**
@@ -315,6 +324,7 @@ async function addPiece(
   const piece = encodePiece(header, data)
   const startedAt = performance.now()
   for (let attempt = 1, isUnknown = false; ; attempt++) {
+    let problem: unknown = new Error('its number is not free, and no piece has it')
     try {
       if ((await bucket.create(key, piece)) === 'created') return 'added'
       // An opening takes the next number at once: it must follow a writer faster than that adds pieces.
@@ -323,19 +333,21 @@ async function addPiece(
       // It may be this piece, also at the first attempt: a proxy or the bucket may have repeated the request.
       isUnknown = true
       const found = await bucket.get(key, 0, PIECE_HEADER_BYTES)
-      if (found === undefined) continue
-      return decodePieceHeader(key, found).nonce === header.nonce ? 'added' : other
-    } catch (error) {
-      if (!isUnknown && StorageFailure.is(error) && error.nothingWritten) throw error
-      isUnknown = true
-      if (performance.now() - startedAt > CALL_MS_MAX) {
-        throw new StorageFailure('io', `${key} could not be stored: ${(error as Error).message}`, {
-          nothingWritten: false,
-          cause: error,
-        })
+      if (found !== undefined) {
+        return decodePieceHeader(key, found).nonce === header.nonce ? 'added' : other
       }
-      await setTimeout(backoff(attempt))
+    } catch (error) {
+      if (!isUnknown && (error as StorageFailure).nothingWritten) throw error
+      isUnknown = true
+      problem = error
     }
+    if (performance.now() - startedAt > CALL_MS_MAX) {
+      throw new StorageFailure('io', `${key} could not be stored: ${(problem as Error).message}`, {
+        nothingWritten: false,
+        cause: problem,
+      })
+    }
+    await setTimeout(backoff(attempt))
   }
 }
 
@@ -344,19 +356,19 @@ function takenOver(nothingWritten: boolean): StorageFailure {
   return new StorageFailure('blocked', 'another process has taken over the bucket', { nothingWritten })
 }
 
-function endOf({ position, bytes }: Piece): number {
-  return position + bytes
+function pieceOf(index: number, { nonce }: PieceHeader, position: number, bytes: number): Part {
+  const key = pieceKey(index)
+  return { key, id: `${key}.${nonce}`, headerBytes: PIECE_HEADER_BYTES, position, bytes }
 }
 
-type Kind = 'journal' | 'segment' | 'checkpoint'
-
-function nameOf(kind: Kind, number: number): string {
-  return `${kind}-${String(number).padStart(10, '0')}`
+function partOf(key: string, position: number, bytes: number): Part {
+  return { key, id: key, headerBytes: 0, position, bytes }
 }
 
-function parsed(name: string): { readonly kind: Kind; readonly number: number } {
-  const [, kind, number] = /^(journal|segment|checkpoint)-(\d+)$/.exec(name) ?? []
-  return { kind: kind as Kind, number: Number(number) }
+/** The length of a file. */
+function endOf(parts: readonly Part[]): number {
+  const last = parts.at(-1)
+  return last === undefined ? 0 : last.position + last.bytes
 }
 
 /** Runs a function for all items, some at once. */
@@ -368,5 +380,5 @@ async function eachOf<Item>(
   const worker = async () => {
     for (const [index, item] of entries) await run(item, index)
   }
-  await Promise.all(Array.from({ length: Math.min(PARALLEL_READS, items.length) }, worker))
+  await Promise.all(Array.from({ length: Math.min(PARALLEL_REQUESTS, items.length) }, worker))
 }

@@ -1,9 +1,8 @@
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
 import { LogStorage } from '../log/storage.ts'
 import { BucketMedium } from './bucket-medium.ts'
 import { DiskCache } from './disk-cache.ts'
-import { BucketOwner } from './owner.ts'
+import { becomeOwner } from './owner.ts'
 import { RangeCache } from './range-cache.ts'
 import { S3Bucket, type S3Location } from './s3-bucket.ts'
 
@@ -27,12 +26,14 @@ export async function openBucket(
   context: StorageContext,
 ): Promise<StorageSession> {
   const bucket = new S3Bucket(location)
-  await assertConditional(bucket)
   const { clock } = context
   let medium: BucketMedium | undefined
-  const assertWriter = async () => medium?.assertWriter()
-  const owner = await BucketOwner.become(bucket, clock, takeOver, assertWriter, (error) =>
-    context.onBackgroundError?.(error),
+  const leave = await becomeOwner(
+    bucket,
+    clock,
+    takeOver,
+    async () => medium?.assertWriter(),
+    (error) => context.onBackgroundError?.(error),
   )
   try {
     medium = await BucketMedium.open(bucket, await openCache(options))
@@ -43,10 +44,10 @@ export async function openBucket(
       rollBytes,
       clock,
     } as const
-    const storage = await LogStorage.open(medium, logOptions, () => owner.leave())
+    const storage = await LogStorage.open(medium, logOptions, leave)
     return storage.join(context)!
   } catch (error) {
-    await owner.leave()
+    await leave()
     throw error
   }
 }
@@ -58,14 +59,4 @@ async function openCache({
 }: OpenOptions): Promise<RangeCache> {
   if (cacheDirectory === undefined) return new RangeCache(cacheBytes)
   return new RangeCache(cacheBytes, await DiskCache.open(cacheDirectory, cacheDirectoryBytes))
-}
-
-const PROBE = 'probe'
-
-/** Rejects for a bucket that ignores the condition of a write: two writers would not notice each other. */
-async function assertConditional(bucket: S3Bucket): Promise<void> {
-  const create = () => bucket.create(PROBE, Buffer.from(PROBE), true)
-  if ((await create()) === 'exists' || (await create()) === 'exists') return
-  const message = 'the bucket ignores `if-none-match`: a storage needs conditional writes'
-  throw new StorageFailure('denied', message, { nothingWritten: true })
 }

@@ -9,97 +9,64 @@ const RENEWAL_MS = 10_000
 /** An owner that has not renewed its object for so long is gone. */
 const ALIVE_MS = 3 * RENEWAL_MS
 
-interface Owner {
-  readonly id: string
-  readonly host: string
-  readonly pid: number
-}
-
 /**
- * The process that has the bucket open, for error messages only: writers exclude each other by the numbers of
- * their pieces, so an owner that is taken for dead does no harm.
+ * Tells other processes that this one has the bucket open, until the function is called that it resolves to.
+ * Rejects with `blocked` if another process has it open, unless `takeOver` is set. For error messages only:
+ * writers exclude each other by the numbers of their pieces, so an owner that is taken for dead does no harm.
+ *
+ * @param assertWriter Rejects with `blocked` if another process has taken over.
+ * @param onLost Called once it has.
  */
-export class BucketOwner {
-  readonly #bucket: S3Bucket
-  readonly #clock: Clock
-  readonly #own: Owner
-  readonly #assertWriter: () => Promise<void>
-  readonly #onLost: (error: unknown) => void
-  #cancelRenewal = () => {}
-  #isClosed = false
-
-  private constructor(
-    bucket: S3Bucket,
-    clock: Clock,
-    own: Owner,
-    assertWriter: () => Promise<void>,
-    onLost: (error: unknown) => void,
-  ) {
-    this.#bucket = bucket
-    this.#clock = clock
-    this.#own = own
-    this.#assertWriter = assertWriter
-    this.#onLost = onLost
+export async function becomeOwner(
+  bucket: S3Bucket,
+  clock: Clock,
+  takeOver: boolean,
+  assertWriter: () => Promise<void>,
+  onLost: (error: unknown) => void,
+): Promise<() => Promise<void>> {
+  const own = `process ${process.pid} on ${hostname()} (${randomUUID()})`
+  const store = () => bucket.put(KEY, Buffer.from(own))
+  const other = await bucket.getDated(KEY)
+  if (other !== undefined && other.ageMs < ALIVE_MS && !takeOver) throw openElsewhere(other.text)
+  if (other !== undefined || takeOver) await store()
+  else if ((await bucket.create(KEY, Buffer.from(own), true)) === 'exists') {
+    // Of the processes that open it at the same time, one does.
+    const first = await bucket.getDated(KEY)
+    if (first?.text !== own) throw openElsewhere(first?.text ?? 'another process')
   }
-
-  /**
-   * Rejects with `blocked` if another process has the bucket open, unless `takeOver` is set.
-   *
-   * @param assertWriter Rejects with `blocked` if another process has taken over.
-   * @param onLost Called once it has.
-   */
-  static async become(
-    bucket: S3Bucket,
-    clock: Clock,
-    takeOver: boolean,
-    assertWriter: () => Promise<void>,
-    onLost: (error: unknown) => void,
-  ): Promise<BucketOwner> {
-    const age = await bucket.ageMs(KEY)
-    if (age !== undefined && age < ALIVE_MS && !takeOver) {
-      const { host, pid } = await storedOwner(bucket)
-      const message = `process ${pid} on ${host} has the bucket open; with \`takeOver\` it loses it`
-      throw new StorageFailure('blocked', message, { nothingWritten: true })
+  let isLeaving = false
+  let renewing: Promise<void> | undefined
+  let cancelRenewal = () => {}
+  const renew = async () => {
+    try {
+      await assertWriter()
+      await store()
+    } catch (error) {
+      const isLost = StorageFailure.is(error) && error.kind === 'blocked'
+      if (isLost && !isLeaving) onLost(error)
+      if (isLost) return
+      // Without a connection, the writes report the failure.
     }
-    const own = { id: randomUUID(), host: hostname(), pid: process.pid }
-    const owner = new BucketOwner(bucket, clock, own, assertWriter, onLost)
-    await owner.#store()
-    owner.#renewLater()
-    return owner
+    renewLater()
   }
-
-  async leave(): Promise<void> {
-    this.#isClosed = true
-    this.#cancelRenewal()
-    const stored = await storedOwner(this.#bucket).catch(() => undefined)
-    // What is left of it only delays the next opening.
-    if (stored?.id === this.#own.id) await this.#bucket.remove(KEY).catch(() => {})
-  }
-
-  #store(): Promise<void> {
-    return this.#bucket.put(KEY, Buffer.from(JSON.stringify(this.#own)))
-  }
-
-  #renewLater(): void {
-    this.#cancelRenewal = this.#clock.schedule(RENEWAL_MS, () => {
-      void this.#renew().then(() => this.#isClosed || this.#renewLater())
+  const renewLater = () => {
+    if (isLeaving) return
+    cancelRenewal = clock.schedule(RENEWAL_MS, () => {
+      renewing = renew()
     })
   }
-
-  async #renew(): Promise<void> {
-    try {
-      await this.#assertWriter()
-      if (!this.#isClosed) await this.#store()
-    } catch (error) {
-      // Without a connection, the writes report the failure.
-      if (this.#isClosed || !StorageFailure.is(error) || error.kind !== 'blocked') return
-      this.#isClosed = true
-      this.#onLost(error)
-    }
+  renewLater()
+  return async () => {
+    isLeaving = true
+    cancelRenewal()
+    await renewing
+    const stored = await bucket.getDated(KEY).catch(() => undefined)
+    // What is left of it only delays the next opening.
+    if (stored?.text === own) await bucket.remove(KEY).catch(() => {})
   }
 }
 
-async function storedOwner(bucket: S3Bucket): Promise<Owner> {
-  const text = await bucket.get(KEY, 0, 4096)
-  return text === undefined ? { id: '', host: 'an unknown host', pid: 0 } : JSON.parse(text.toString())
+function openElsewhere(owner: string): StorageFailure {
+  const message = `${owner} has the bucket open; with \`takeOver\` it loses it`
+  return new StorageFailure('blocked', message, { nothingWritten: true })
 }

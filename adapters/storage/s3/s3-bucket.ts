@@ -19,7 +19,10 @@ export interface S3Location {
   readonly fetch: typeof fetch
 }
 
+/** How long a request may take, in milliseconds: this, and longer for what it sends or asks for. */
 const ATTEMPT_MS_MAX = 30_000
+/** A slower connection counts as broken, in bytes a millisecond. */
+const RATE_MIN = 100
 /** How long requests are repeated: a server may be away for a minute. */
 export const CALL_MS_MAX = 120_000
 const BACKOFF_MS = { first: 50, max: 5_000 }
@@ -35,18 +38,26 @@ const OLD_CREDENTIALS_CODES = new Set([
 ])
 /** The bucket does not know the request. */
 const NOT_IMPLEMENTED = 501
-/**
- * Smaller objects are stored by one request, larger ones in parts of exactly this size, except the last:
- * Cloudflare R2 requires parts of the same size. At least 5 MiB.
- */
-const PART_BYTES = 8 * 1_048_576
+/** More of a small object is not read. */
+const SMALL_BYTES_MAX = 4096
 
 interface S3Request {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'PUT' | 'DELETE'
   readonly key?: string
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Uint8Array | string
+  readonly body?: Uint8Array
+  /** The length of the body of the reply, as far as it is known. */
+  readonly length?: number
+  /** A status that is no failure. */
+  readonly accepted?: number
+}
+
+/** A reply of which everything has arrived. */
+interface S3Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Buffer
 }
 
 /** A reply that is no success. */
@@ -68,24 +79,10 @@ class S3Error extends Error {
   }
 }
 
-/** A reply of which everything has arrived. */
-interface S3Reply {
-  readonly headers: Headers
-  readonly body: Buffer
-}
-
 /** An object of a bucket. */
 interface BucketObject {
   readonly key: string
   readonly bytes: number
-}
-
-/** An object that does not exist before `finish` has resolved. */
-interface Upload {
-  write(bytes: Uint8Array): Promise<void>
-  finish(): Promise<void>
-  /** Removes what was written. Never rejects. */
-  abandon(): Promise<void>
 }
 
 /**
@@ -131,13 +128,21 @@ export class S3Bucket {
 
   /** Resolves to `length` bytes from `position` on, fewer at the end; undefined without such an object. */
   async get(key: string, position: number, length: number): Promise<Buffer | undefined> {
+    return (await this.#get(key, position, length))?.body
+  }
+
+  /** Resolves to a small object, and the milliseconds since it was stored, by the clock of the server. */
+  async getDated(key: string): Promise<{ readonly text: string; readonly ageMs: number } | undefined> {
+    const reply = await this.#get(key, 0, SMALL_BYTES_MAX)
+    if (reply === undefined) return undefined
+    const timeOf = (name: string) => Date.parse(reply.headers.get(name)!)
+    return { text: reply.body.toString(), ageMs: timeOf('date') - timeOf('last-modified') }
+  }
+
+  async #get(key: string, position: number, length: number): Promise<S3Reply | undefined> {
     const headers = { range: `bytes=${position}-${position + length - 1}` }
-    try {
-      return (await this.#call({ method: 'GET', key, headers })).body
-    } catch (error) {
-      if (statusOf(error) === 404) return undefined
-      throw error
-    }
+    const reply = await this.#call({ method: 'GET', key, headers, length, accepted: 404 })
+    return reply.status === 404 ? undefined : reply
   }
 
   /**
@@ -145,14 +150,10 @@ export class S3Bucket {
    * repeated, the object that exists may be that of an earlier attempt.
    */
   async create(key: string, body: Uint8Array, isRepeated = false): Promise<'created' | 'exists'> {
-    const request = { method: 'PUT', key, body, headers: { 'if-none-match': '*' } } as const
-    try {
-      await (isRepeated ? this.#call(request) : this.#attempt(request))
-      return 'created'
-    } catch (error) {
-      if (statusOf(error) === 412) return 'exists'
-      throw failureOf(error, false)
-    }
+    const headers = { 'if-none-match': '*' }
+    const request = { method: 'PUT', key, body, headers, accepted: 412 } as const
+    const { status } = await this.#call(request, isRepeated ? CALL_MS_MAX : 0)
+    return status === 412 ? 'exists' : 'created'
   }
 
   /** Stores an object, or replaces it. */
@@ -160,109 +161,27 @@ export class S3Bucket {
     await this.#call({ method: 'PUT', key, body })
   }
 
-  /** Begins an object that is stored in parts. */
-  upload(key: string): Upload {
-    let waiting: Uint8Array[] = []
-    let bytes = 0
-    let uploadId: string | undefined
-    const tags: string[] = []
-    const store = async () => {
-      const all = Buffer.concat(waiting)
-      const body = all.subarray(0, PART_BYTES)
-      waiting = [all.subarray(body.length)]
-      bytes = all.length - body.length
-      if (uploadId === undefined) {
-        const reply = await this.#call({ method: 'POST', key, query: { uploads: '' } })
-        uploadId = tagOf(reply.body.toString(), 'UploadId')!
-      }
-      const query = { partNumber: String(tags.length + 1), uploadId }
-      const part = await this.#call({ method: 'PUT', key, query, body })
-      tags.push(part.headers.get('etag')!)
-    }
-    return {
-      write: async (part) => {
-        waiting.push(Uint8Array.from(part))
-        bytes += part.length
-        while (bytes >= PART_BYTES) await store()
-      },
-      finish: async () => {
-        if (uploadId === undefined) return this.put(key, Buffer.concat(waiting))
-        if (bytes > 0) await store()
-        await this.#complete(key, uploadId, tags)
-      },
-      abandon: async () => {
-        waiting = []
-        if (uploadId === undefined) return
-        await this.abort(key, uploadId)
-      },
-    }
-  }
-
-  /** Lists up to 1,000 uploads that are neither finished nor abandoned; none without the permission. */
-  async uploads(): Promise<readonly { readonly key: string; readonly uploadId: string }[]> {
-    const { prefix } = this.#location
-    const query = { uploads: '', prefix }
-    const page = await this.#call({ method: 'GET', query }).catch(() => undefined)
-    const found = page?.body.toString().matchAll(/<Upload>(.*?)<\/Upload>/gs) ?? []
-    return [...found].map(([, upload]) => {
-      return { key: tagOf(upload!, 'Key')!.slice(prefix.length), uploadId: tagOf(upload!, 'UploadId')! }
-    })
-  }
-
-  /** Removes the parts of an upload. Never rejects. */
-  async abort(key: string, uploadId: string): Promise<void> {
-    await this.#call({ method: 'DELETE', key, query: { uploadId } }).catch(() => {})
-  }
-
-  async #complete(key: string, uploadId: string, tags: readonly string[]): Promise<void> {
-    const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`)
-    const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
-    try {
-      await this.#call({ method: 'POST', key, query: { uploadId }, body })
-    } catch (error) {
-      // An earlier attempt whose reply was lost has finished the upload.
-      const isFinished = statusOf(error) === 404 && (await this.ageMs(key)) !== undefined
-      if (!isFinished) throw error
-    }
-  }
-
   /** Removes an object if it exists. */
   async remove(key: string): Promise<void> {
     await this.#call({ method: 'DELETE', key })
   }
 
-  /** Resolves to the milliseconds since an object was stored, by the clock of the server. */
-  async ageMs(key: string): Promise<number | undefined> {
-    try {
-      const { headers } = await this.#call({ method: 'HEAD', key })
-      return Date.parse(headers.get('date')!) - Date.parse(headers.get('last-modified')!)
-    } catch (error) {
-      if (statusOf(error) === 404) return undefined
-      throw error
-    }
-  }
-
   /** Repeats a request that has the same effect again, until it succeeds or cannot. */
-  async #call(request: S3Request): Promise<S3Reply> {
+  async #call(request: S3Request, repeatMs = CALL_MS_MAX): Promise<S3Reply> {
     const startedAt = performance.now()
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(request)
+        return await trackExternalWork(this.#send(request))
       } catch (error) {
-        const isRefused = error instanceof S3Error && !error.isTransient
-        const isFinal = isRefused || HeadwaterError.is(error) || StorageFailure.is(error)
-        if (isFinal || performance.now() - startedAt > CALL_MS_MAX) throw failureOf(error, false)
+        const isFinal = isRefusal(error) || performance.now() - startedAt >= repeatMs
+        if (isFinal) throw failureOf(error)
         await setTimeout(backoff(attempt))
       }
     }
   }
 
-  #attempt(request: S3Request): Promise<S3Reply> {
-    return trackExternalWork(this.#send(request))
-  }
-
   async #send(request: S3Request, isCorrected = false): Promise<S3Reply> {
-    const { method, key = '', query = {}, headers = {}, body } = request
+    const { method, key = '', query = {}, headers = {}, body, length = 0, accepted } = request
     const url = new URL(this.#url)
     if (key !== '') url.pathname += encodeURI(this.#location.prefix + key)
     url.search = new URLSearchParams(query).toString()
@@ -273,15 +192,18 @@ export class S3Bucket {
       ...(body !== undefined && { body: body as BodyInit }),
       aws: { datetime: new Date(Date.now() + this.#clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '') },
     })
-    const response = await this.#location.fetch(signed, { signal: AbortSignal.timeout(ATTEMPT_MS_MAX) })
-    const reply = { headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
-    // A failure to complete an upload may follow the headers of a success.
-    const isLateFailure = method === 'POST' && response.ok && reply.body.includes('<Error>')
-    if (response.ok && !isLateFailure) return reply
+    const timeoutMs = ATTEMPT_MS_MAX + Math.round((length + (body?.length ?? 0)) / RATE_MIN)
+    const response = await this.#location.fetch(signed, { signal: AbortSignal.timeout(timeoutMs) })
+    const reply = {
+      status: response.status,
+      headers: response.headers,
+      body: Buffer.from(await response.arrayBuffer()),
+    }
+    if (response.ok || response.status === accepted) return reply
     const text = reply.body.toString()
     const code = tagOf(text, 'Code') ?? ''
     if (!isCorrected && this.#isCorrectable(code, response)) return this.#send(request, true)
-    throw new S3Error(request, isLateFailure ? 500 : response.status, code, tagOf(text, 'Message') ?? '')
+    throw new S3Error(request, response.status, code, tagOf(text, 'Message') ?? '')
   }
 
   /** Whether another attempt will be made with another time or other credentials. */
@@ -322,7 +244,7 @@ export function backoff(attempts: number): number {
 }
 
 /** The server refuses a body that was cut or changed on its way. */
-function sha256(body: Uint8Array | string): string {
+function sha256(body: Uint8Array): string {
   return createHash('sha256').update(body).digest('hex')
 }
 
@@ -337,17 +259,18 @@ async function importSigner(): Promise<typeof import('aws4fetch')> {
   }
 }
 
-function statusOf(error: unknown): number | undefined {
-  const cause = StorageFailure.is(error) ? error.cause : error
-  return cause instanceof S3Error ? cause.status : undefined
+/** Whether the same request would fail again, and has changed nothing. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof S3Error) return !error.isTransient
+  return HeadwaterError.is(error) || StorageFailure.is(error)
 }
 
-function failureOf(error: unknown, nothingWritten: boolean): StorageFailure {
+function failureOf(error: unknown): StorageFailure {
   if (StorageFailure.is(error)) return error
   const isDenied = error instanceof S3Error && (error.status === 403 || error.status === 401)
-  const isRefused = HeadwaterError.is(error) || (error instanceof S3Error && !error.isTransient)
+  const nothingWritten = isRefusal(error)
   return new StorageFailure(isDenied ? 'denied' : 'io', (error as Error).message, {
-    nothingWritten: nothingWritten || isRefused,
+    nothingWritten,
     cause: error,
   })
 }

@@ -3,31 +3,16 @@ import type { S3Location } from '../../../adapters/storage/s3/s3-bucket.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 
 /** What a fake bucket does with a request, in place of serving it. */
-export type Fault =
-  | 'lose request'
-  | 'lose response'
-  | 'cut response'
-  | 'repeat'
-  | 'slow down'
-  | 'fail late'
-  | 'refuse'
+export type Fault = 'lose request' | 'lose response' | 'cut response' | 'repeat' | 'slow down' | 'refuse'
 
 interface StoredObject {
   readonly body: Buffer
   readonly at: number
 }
 
-interface Upload {
-  readonly key: string
-  readonly parts: Map<number, Buffer>
-}
-
 /** A bucket in memory behind `fetch`: what the storage uses of S3. Any faults are planned by the test. */
 export class FakeS3 {
   readonly objects = new Map<string, StoredObject>()
-  /** Those that are not finished. */
-  readonly uploads = new Map<string, Upload>()
-  #uploadCount = 0
   readonly #changes: Request[] = []
   /** Whether it honours `if-none-match`. */
   isConditional = true
@@ -61,7 +46,6 @@ export class FakeS3 {
     if (refusal !== undefined) return this.#error(403, refusal)
     if (fault === 'refuse') return this.#error(403, 'AccessDenied')
     if (fault === 'slow down') return this.#error(503, 'SlowDown')
-    if (fault === 'fail late') return this.#error(200, 'InternalError')
     if (fault === 'lose request') throw new TypeError('fetch failed')
     if (request.method === 'PUT' || request.method === 'DELETE') this.#changes.push(request.clone())
     // The client gets the second reply.
@@ -93,12 +77,9 @@ export class FakeS3 {
     const { method, headers } = request
     const body = Buffer.from(await request.arrayBuffer())
     if (query.has('list-type')) return this.#list(query)
-    if (query.has('uploads')) return method === 'POST' ? this.#begin(key) : this.#listUploads(query)
-    const uploadId = query.get('uploadId')
-    if (uploadId !== null) return this.#upload(method, uploadId, query, body)
     if (method === 'PUT') return this.#put(key, body, headers)
     if (method === 'DELETE') return this.#delete(key)
-    return this.#get(key, method, headers)
+    return this.#get(key, headers)
   }
 
   #list(query: URLSearchParams): Response {
@@ -114,39 +95,6 @@ export class FakeS3 {
     return this.#reply(200, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`)
   }
 
-  #begin(key: string): Response {
-    const id = String(this.#uploadCount++)
-    this.uploads.set(id, { key, parts: new Map() })
-    return this.#reply(200, `<R><UploadId>${id}</UploadId></R>`)
-  }
-
-  #listUploads(query: URLSearchParams): Response {
-    const found = [...this.uploads].filter(([, { key }]) => key.startsWith(query.get('prefix')!))
-    const uploads = found.map(
-      ([id, { key }]) => `<Upload><Key>${key}</Key><UploadId>${id}</UploadId></Upload>`,
-    )
-    return this.#reply(200, `<ListMultipartUploadsResult>${uploads.join('')}</ListMultipartUploadsResult>`)
-  }
-
-  #upload(method: string, id: string, query: URLSearchParams, body: Buffer): Response {
-    const upload = this.uploads.get(id)
-    if (upload === undefined) return this.#error(404, 'NoSuchUpload')
-    const { key, parts } = upload
-    if (method === 'PUT') {
-      const number = Number(query.get('partNumber'))
-      parts.set(number, body)
-      return this.#reply(200, '', { etag: `"${number}"` })
-    }
-    const ordered = [...parts].sort(([a], [b]) => a - b).map(([, part]) => part)
-    // As Cloudflare R2 does.
-    const isUneven = ordered.slice(0, -1).some((part) => part.length !== ordered[0]!.length)
-    if (method === 'POST' && isUneven) return this.#error(400, 'InvalidPart')
-    this.uploads.delete(id)
-    if (method === 'DELETE') return this.#reply(204, null)
-    this.objects.set(key, { body: Buffer.concat(ordered), at: this.now() })
-    return this.#reply(200, '<R></R>')
-  }
-
   #put(key: string, body: Buffer, headers: Headers): Response {
     if (this.isConditional && headers.get('if-none-match') === '*' && this.objects.has(key)) {
       return this.#error(412, 'PreconditionFailed')
@@ -160,13 +108,13 @@ export class FakeS3 {
     return this.#reply(204, null)
   }
 
-  #get(key: string, method: string, headers: Headers): Response {
+  #get(key: string, headers: Headers): Response {
     const object = this.objects.get(key)
     if (object === undefined) return this.#error(404, 'NoSuchKey')
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.get('range') ?? '') ?? []
     const body = start === undefined ? object.body : object.body.subarray(Number(start), Number(end) + 1)
     const modified = { 'last-modified': new Date(object.at).toUTCString() }
-    return this.#reply(200, method === 'HEAD' ? null : Uint8Array.from(body), modified)
+    return this.#reply(200, Uint8Array.from(body), modified)
   }
 
   #error(status: number, code: string): Response {
