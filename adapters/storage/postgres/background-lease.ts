@@ -1,9 +1,8 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
 import { numberOf } from './connections.ts'
-import { type Database, pause } from './database.ts'
+import { type Database, pause, SERVER_TIME, type ServerClock } from './database.ts'
 import type { Tables } from './schema.ts'
-import { SERVER_TIME, type ServerClock } from './server-clock.ts'
 
 /** How long a lease lasts without being renewed, in milliseconds. */
 const LEASE_MS = 15_000

@@ -9,13 +9,15 @@ import { DIVISION_BY_ZERO, UNIQUE_VIOLATION } from './failures.ts'
 import { newLogRow } from './logs.ts'
 import type { Tables } from './schema.ts'
 
-/** Reads documents. */
+/** Reads documents, and commits changes of documents and logs. */
 export class PostgresCatalog {
   readonly #database: Database
+  readonly #tables: Tables
   readonly #statements: ReturnType<typeof statementsOf>
 
   constructor(database: Database, tables: Tables) {
     this.#database = database
+    this.#tables = tables
     this.#statements = statementsOf(tables)
   }
 
@@ -35,6 +37,26 @@ export class PostgresCatalog {
       range.limit,
     ])
     return rows.map(documentOf)
+  }
+
+  /**
+   * Applies the changes in one statement: `planCommit` would have to read the documents first, and lock them
+   * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id goes
+   * with them, so that a commit whose connection was lost can be told from one that did not happen.
+   */
+  async commit(changes: readonly CatalogChange[], now: number): Promise<void> {
+    const rows = rowsOf(changes)
+    if (rows.size === 0) return
+    const id = idFrom(secureRandom)
+    const { text, values } = statementOf(this.#tables, rows, [id, now])
+    const expected = [DIVISION_BY_ZERO, UNIQUE_VIOLATION]
+    const { isRepeated, rejectedWith } = await this.#database.run(text, values, expected)
+    if (rejectedWith === undefined) return
+    if (isRepeated) {
+      const found = await this.#database.query(`SELECT 1 FROM ${this.#tables.commits} WHERE id = $1`, [id])
+      if (found.length > 0) return
+    }
+    throw new StorageConflict('a document or log of the commit is not as expected')
   }
 }
 
@@ -136,30 +158,6 @@ function logRows(parameter: string): string {
 
 /** How long the ids of commits are kept, in milliseconds: far longer than a lost connection is retried. */
 export const COMMIT_KEPT_MS = 3_600_000
-
-/**
- * Applies the changes in one statement: `planCommit` would have to read the documents first, and lock them
- * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id goes
- * with them, so that a commit whose connection was lost can be told from one that did not happen.
- */
-export async function commitStatement(
-  database: Database,
-  tables: Tables,
-  changes: readonly CatalogChange[],
-  now: number,
-): Promise<void> {
-  const rows = rowsOf(changes)
-  if (rows.size === 0) return
-  const id = idFrom(secureRandom)
-  const { text, values } = statementOf(tables, rows, [id, now])
-  const { isRepeated, rejectedWith } = await database.run(text, values, [DIVISION_BY_ZERO, UNIQUE_VIOLATION])
-  if (rejectedWith === undefined) return
-  if (isRepeated) {
-    const found = await database.query(`SELECT 1 FROM ${tables.commits} WHERE id = $1`, [id])
-    if (found.length > 0) return
-  }
-  throw new StorageConflict('a document or log of the commit is not as expected')
-}
 
 function statementOf(
   tables: Tables,

@@ -24,7 +24,7 @@ export interface PostgresClient {
 export type PostgresRow = Readonly<Record<string, unknown>>
 
 /** A connection for one statement. */
-interface Lease {
+export interface Lease {
   /** Whether the connection was not used before. Absent if the client does not tell connections apart. */
   readonly isNew?: boolean | undefined
   /** Runs a statement, prepared under its name if it has one and the connection can. */

@@ -1,7 +1,8 @@
+import { type ClockOffset, measuredOffset, refineOffset } from '../../../src/core/clocks.ts'
 import { onAbort } from '../../../src/runtime/abort.ts'
 import { type Clock, type ScheduleOptions, trackExternalWork } from '../../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/random.ts'
-import type { ConnectionSource, PostgresRow } from './connections.ts'
+import { type ConnectionSource, type Lease, numberOf, type PostgresRow } from './connections.ts'
 import { databaseFailure, errorKindOf, isUnreachableForGood, READ_ONLY, sqlStateOf } from './failures.ts'
 
 /** The result of a statement. */
@@ -20,12 +21,23 @@ type Attempt =
 /** The delays between attempts, in milliseconds: from the first, doubled up to the last. */
 const RETRY_MS = { first: 10, last: 1_000 }
 
+/**
+ * Identifies the history of a server: a promoted replica continues on another timeline, and a restored copy
+ * may be another system or database. Null on a standby, to which nothing is appended. Fails on servers that
+ * are not quite PostgreSQL.
+ */
+const HISTORY = `SELECT concat_ws(' ', system_identifier,
+    (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()),
+    left(pg_walfile_name(pg_current_wal_lsn()), 8)) AS history
+  FROM pg_control_system() WHERE NOT pg_is_in_recovery()`
+
 /** Runs statements, and repeats those that a lost connection or a conflict ended. */
 export class Database {
   readonly #connections: ConnectionSource
   readonly #clock: Clock
   readonly #retryMs: number
-  readonly #history: History
+  readonly #onHistoryChanged: () => void
+  #history: unknown
   readonly #closing = new AbortController()
   #hasConnected = false
 
@@ -34,7 +46,7 @@ export class Database {
     this.#connections = connections
     this.#clock = clock
     this.#retryMs = retryMs
-    this.#history = new History(onHistoryChanged)
+    this.#onHistoryChanged = onHistoryChanged
   }
 
   /** Runs a statement that may take effect twice. Rejects with `StorageFailure`. */
@@ -92,7 +104,7 @@ export class Database {
       this.#hasConnected = true
       let isBroken = true
       try {
-        if (lease.isNew) await this.#history.check((query) => lease.run(query, [], undefined))
+        if (lease.isNew) await this.#checkHistory(lease)
         const rows = await lease.run(text, values, name)
         isBroken = false
         return rows
@@ -108,6 +120,18 @@ export class Database {
     } catch (error) {
       return { error, wasSent }
     }
+  }
+
+  /**
+   * Notices on a new connection, before anything else, that it leads to another server than before. Where the
+   * role or the engine does not allow that, the heads of logs are compared in any case.
+   */
+  async #checkHistory(lease: Lease): Promise<void> {
+    const [row] = await lease.run(HISTORY, [], undefined).catch(() => [])
+    if (row === undefined) return
+    const known = this.#history
+    this.#history = row.history
+    if (known !== undefined && known !== row.history) this.#onHistoryChanged()
   }
 }
 
@@ -149,39 +173,35 @@ export function prepared(text: string): Statement {
   return { text, name: `headwater_${PROCESS_ID}_${++statements}` }
 }
 
-/**
- * Identifies the history of a server: a promoted replica continues on another timeline, and a restored copy
- * may be another system or database. Fails on servers that are not quite PostgreSQL.
- */
-const HISTORY = `SELECT system_identifier AS system,
-    (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) AS database,
-    CASE WHEN pg_is_in_recovery() THEN NULL
-      ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
-  FROM pg_control_system()`
+/** The clock of the server, in milliseconds. */
+export const SERVER_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
 
-/** Notices that connections lead to another server than before, which may lack confirmed commits. */
-class History {
-  readonly #onChanged: () => void
-  #known: string | undefined
+/** The clock of the server, by which all processes stamp and expire records. */
+export class ServerClock {
+  readonly #database: Database
+  readonly #clock: Clock
+  /** The clocks agree until a measurement shows otherwise. */
+  #offset: ClockOffset = { offsetMs: 0, errorMs: 0 }
 
-  constructor(onChanged: () => void) {
-    this.#onChanged = onChanged
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
   }
 
-  /** Asks on a new connection, before anything else. Never rejects. */
-  async check(run: (text: string) => Promise<readonly PostgresRow[]>): Promise<void> {
-    let found: string
-    try {
-      const [row] = await run(HISTORY)
-      // A standby has no timeline of its own yet, and nothing is appended to it.
-      if (row === undefined || row.timeline === null) return
-      found = `${row.system} ${row.database} ${row.timeline}`
-    } catch {
-      // Not permitted, or not known. The heads of logs are compared in any case.
-      return
-    }
-    const isChanged = this.#known !== undefined && this.#known !== found
-    this.#known = found
-    if (isChanged) this.#onChanged()
+  /** How far it is ahead of the clock of this process, in milliseconds. */
+  get offsetMs(): number {
+    return this.#offset.offsetMs
+  }
+
+  async now(): Promise<number> {
+    const sentAt = this.#clock.now()
+    const [row] = await this.#database.query(`SELECT ${SERVER_TIME} AS now`)
+    this.measured(sentAt, row?.now)
+    return numberOf(row?.now)
+  }
+
+  /** Takes the value of `SERVER_TIME` from a statement that was sent at `sentAt` and has just returned. */
+  measured(sentAt: number, value: unknown): void {
+    this.#offset = refineOffset(this.#offset, measuredOffset(sentAt, this.#clock.now(), numberOf(value)))
   }
 }

@@ -53,45 +53,29 @@ export function isUnreachableForGood(error: unknown, hasConnected: boolean): boo
   return code === NO_DATABASE || (!hasConnected && WRONG_SETTINGS.test(code))
 }
 
-interface Meaning {
-  readonly kind: StorageFailureKind
-  readonly remedy?: string
-}
-
-const CORRUPT: Meaning = { kind: 'corrupt' }
-const FULL: Meaning = { kind: 'quota', remedy: 'trim or delete streams, or enlarge the database' }
-const TABLES_MISSING: Meaning = {
-  kind: 'io',
-  remedy: 'restore the tables, or restart headwater to create empty ones',
-}
-const POOLER: Meaning = {
-  kind: 'io',
-  remedy: 'if this is a pooler, add `?pgbouncer=true` to the connection string',
-}
+export const WRITABLE = 'connect to the primary as a role that may write, or set `readOnly: true`'
+const POOLER = 'if this is a pooler, add `?pgbouncer=true` to the connection string'
 
 /** What users can do about a `SQLSTATE`. */
-const MEANINGS: Readonly<Record<string, Meaning>> = {
-  XX001: CORRUPT,
-  XX002: CORRUPT,
-  '53100': FULL,
-  '53400': FULL,
-  '42P01': TABLES_MISSING,
-  '3F000': TABLES_MISSING,
-  [READ_ONLY]: { kind: 'denied', remedy: 'connect to the primary, or set `readOnly: true`' },
-  '42501': {
-    kind: 'denied',
-    remedy: 'grant SELECT, INSERT, UPDATE and DELETE on all tables, or set `readOnly: true`',
-  },
-  '08P01': POOLER, // unsupported startup parameter
-  '26000': POOLER, // unknown prepared statement
-  '42P05': POOLER, // duplicate prepared statement
+const MEANINGS: Readonly<Record<string, readonly [StorageFailureKind, remedy?: string]>> = {
+  XX001: ['corrupt'],
+  XX002: ['corrupt'],
+  '53100': ['quota'],
+  '53400': ['quota'],
+  '42P01': ['io', 'restore the tables, or restart headwater to create empty ones'],
+  [READ_ONLY]: ['denied', WRITABLE],
+  '42501': ['denied', 'grant SELECT, INSERT, UPDATE and DELETE on all tables, or set `readOnly: true`'],
+  // An unsupported startup parameter; an unknown or a duplicate prepared statement.
+  '08P01': ['io', POOLER],
+  '26000': ['io', POOLER],
+  '42P05': ['io', POOLER],
 }
 
 /** The failure for an error of the driver or the server. */
 export function databaseFailure(error: unknown, nothingWritten: boolean): StorageFailure {
   if (StorageFailure.is(error)) return error
   const state = sqlStateOf(error)
-  const { kind, remedy }: Meaning = MEANINGS[state ?? ''] ?? { kind: 'io' }
+  const [kind, remedy]: readonly [StorageFailureKind, string?] = MEANINGS[state ?? ''] ?? ['io']
   const reason = state === undefined ? messageOf(error) : `${messageOf(error)} (${state})`
   const message = `PostgreSQL failed: ${reason}${remedy === undefined ? '' : `: ${remedy}`}`
   return new StorageFailure(kind, message, { nothingWritten, cause: error })

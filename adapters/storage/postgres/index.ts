@@ -9,9 +9,8 @@ import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/val
 import type { Storage } from '../../../src/storage/contract.ts'
 import { ChangeChannel } from './change-channel.ts'
 import { connectionsOf, isPooler, openPools, type PostgresClient } from './connections.ts'
-import { Database } from './database.ts'
+import { Database, ServerClock } from './database.ts'
 import { openTables, tablesOf } from './schema.ts'
-import { ServerClock } from './server-clock.ts'
 import { PostgresSession } from './session.ts'
 
 export type { PostgresClient } from './connections.ts'

@@ -7,7 +7,7 @@ import type { Database } from './database.ts'
 import { HEAD_COLUMNS, headOf } from './logs.ts'
 import type { Tables } from './schema.ts'
 
-/** Logs with blocks to free that are looked up at once. */
+/** The most logs with blocks to free that one run visits. */
 const LOGS_MAX = 100
 /** Blocks that one statement frees: few, so that slow databases need less time than a statement may take. */
 const STATEMENT_BLOCKS_MAX = 200
@@ -51,8 +51,6 @@ class Reclaiming {
   readonly #database: Database
   readonly #tables: Tables
   readonly #limits: ReclaimLimits
-  /** The ids of logs that were trimmed while they were freed. They stay due for a later run. */
-  readonly #trimmedMeanwhile: unknown[] = []
   #left: number
 
   constructor(database: Database, tables: Tables, limits: ReclaimLimits) {
@@ -73,14 +71,10 @@ class Reclaiming {
   }
 
   async freeDueLogs(): Promise<void> {
-    for (;;) {
-      const logs = await this.#dueLogs(LOGS_MAX)
-      if (logs.length === 0) return
-      for (const log of logs) {
-        if (this.#left <= 0) return
-        if (log.is_deleted === true) await this.#freeDeleted(log)
-        else await this.#freeTrimmed(log)
-      }
+    for (const log of await this.#dueLogs(LOGS_MAX)) {
+      if (this.#left <= 0) return
+      if (log.is_deleted === true) await this.#freeDeleted(log)
+      else await this.#freeTrimmed(log)
     }
   }
 
@@ -105,8 +99,8 @@ class Reclaiming {
   #dueLogs(limit: number): Promise<readonly PostgresRow[]> {
     return this.#database.query(
       `SELECT id, ${HEAD_COLUMNS}, is_deleted FROM ${this.#tables.logs}
-       WHERE due_at <= $1 AND id <> ALL($3) ORDER BY due_at LIMIT $2`,
-      [Math.max(this.#limits.trimmedBefore, 0), limit, this.#trimmedMeanwhile],
+       WHERE due_at <= $1 ORDER BY due_at LIMIT $2`,
+      [Math.max(this.#limits.trimmedBefore, 0), limit],
     )
   }
 
@@ -124,12 +118,12 @@ class Reclaiming {
     const where = 'b.log = $2 AND b.end_seq_num <= $3'
     if (await this.#free({ where, values: [log.id, point], order: 'b.end_seq_num' })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
-    const updated = await this.#database.query(
+    // A log that was trimmed meanwhile stays due for a later run.
+    await this.#database.query(
       `UPDATE ${this.#tables.logs} SET due_at = $3
-       WHERE id = $1 AND trimmed_to IS NOT DISTINCT FROM $2 AND NOT is_deleted RETURNING 1`,
+       WHERE id = $1 AND trimmed_to IS NOT DISTINCT FROM $2 AND NOT is_deleted`,
       [log.id, trims.at(-1)?.point ?? null, next],
     )
-    if (updated.length === 0) this.#trimmedMeanwhile.push(log.id)
   }
 
   /** Frees at most as many of the selected blocks as are left. Returns whether there may be more. */

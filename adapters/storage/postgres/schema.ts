@@ -2,7 +2,7 @@ import { utf8Length } from '../../../src/model/bytes.ts'
 import { invalid } from '../../../src/model/errors.ts'
 import { numberOf } from './connections.ts'
 import type { Database } from './database.ts'
-import { NO_TABLES, READ_ONLY, unwrittenFailure } from './failures.ts'
+import { NO_TABLES, READ_ONLY, unwrittenFailure, WRITABLE } from './failures.ts'
 
 /** The tables of one schema, quoted. */
 export interface Tables {
@@ -121,9 +121,7 @@ async function versionOf(
     [...NO_TABLES, READ_ONLY],
   )
   if (rejectedWith === READ_ONLY) {
-    const remedy =
-      'connect to the primary as a role that may write, or open the storage with `readOnly: true`'
-    throw unwrittenFailure('denied', `the server is a standby, or the role is read-only: ${remedy}`)
+    throw unwrittenFailure('denied', `the server is a standby, or the role is read-only: ${WRITABLE}`)
   }
   const [row] = rows
   if (row?.synchronous_commit === 'off' && !isReadOnly) {

@@ -15,13 +15,12 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { BackgroundLease } from './background-lease.ts'
-import { commitStatement, PostgresCatalog } from './catalog.ts'
+import { PostgresCatalog } from './catalog.ts'
 import type { ChangeChannel } from './change-channel.ts'
-import type { Database } from './database.ts'
+import type { Database, ServerClock } from './database.ts'
 import { PostgresLogs } from './logs.ts'
 import { reclaimRows } from './reclaim.ts'
 import type { Tables } from './schema.ts'
-import type { ServerClock } from './server-clock.ts'
 
 /** One engine's access to the tables. */
 export class PostgresSession implements StorageSession {
@@ -65,7 +64,7 @@ export class PostgresSession implements StorageSession {
   commit(changes: readonly CatalogChange[]): Promise<void> {
     return this.#calls.run(async () => {
       const now = this.#clock.now() + this.clockOffsetMs()
-      await commitStatement(this.#database, this.#tables, changes, now)
+      await this.#catalog.commit(changes, now)
       this.#changes?.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
     })
   }
