@@ -25,7 +25,7 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
-import { type SqliteDatabase, type SqliteRow, SqliteTables } from './database.ts'
+import { type SqliteDatabase, type SqliteRow, SqliteTables, toFailure } from './database.ts'
 import { bytesOf, SqliteLogs } from './logs.ts'
 
 /** The most data of one transaction, in bytes, unless a single append has more. */
@@ -45,14 +45,15 @@ export function sqliteStorage({ name, durability, shared, open }: SqliteStorageO
   return {
     manifest: { name, durability, shared, notifications: 'none' },
     async open() {
-      const database = await open()
+      let database: SqliteDatabase | undefined
       try {
+        database = await open()
         const tables = new SqliteTables(database)
         await tables.create()
         return new SqliteSession(tables, database.sync === undefined)
       } catch (error) {
-        database.close?.()
-        throw error
+        database?.close?.()
+        throw toFailure(error, true)
       }
     },
   }
