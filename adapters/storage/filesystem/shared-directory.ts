@@ -53,7 +53,7 @@ interface SharedDirectory {
 /** Ends with the version of {@link SharedDirectory} and of what the sessions do: others cannot use them. */
 const REGISTRY = Symbol.for('headwater.filesystem.directories.1')
 
-/** The directories that are open or being opened, by real path. */
+/** The directories that were opened, by real path. A closed one takes a few hundred bytes. */
 function registry(): Map<string, SharedDirectory> {
   const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> | undefined }
   scope[REGISTRY] ??= new Map()
@@ -74,21 +74,14 @@ function sharedDirectory(path: string): SharedDirectory {
 class OpenDirectory implements SharedDirectory {
   readonly #path: string
   readonly #queue = new SerialQueue()
-  #openings = 0
   #opened: LogStorage | undefined
 
   constructor(path: string) {
     this.#path = path
   }
 
-  async open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
-    this.#openings++
-    try {
-      return await this.#queue.run(() => this.#open(options, context))
-    } finally {
-      this.#openings--
-      this.#forgetIfUnused()
-    }
+  open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
+    return this.#queue.run(() => this.#open(options, context))
   }
 
   async #open({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession> {
@@ -117,19 +110,11 @@ class OpenDirectory implements SharedDirectory {
       const storage: LogStorage = await LogStorage.open(medium, options, async () => {
         await lock.release()
         if (this.#opened === storage) this.#opened = undefined
-        this.#forgetIfUnused()
       })
       return storage
     } catch (error) {
       await lock.release()
       throw error
     }
-  }
-
-  #forgetIfUnused(): void {
-    if (this.#openings > 0 || this.#opened !== undefined) return
-    const directories = registry()
-    // If the directory was moved away, another one may have taken its place.
-    if (directories.get(this.#path) === this) directories.delete(this.#path)
   }
 }
