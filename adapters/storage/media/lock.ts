@@ -27,7 +27,7 @@ interface Owner {
   readonly boot: string
   /** The id of the thread in the kernel, or in the process where the system does not tell it. */
   readonly thread: number
-  /** Percent-encoded. */
+  /** Percent-encoded. Empty in Deno without `--allow-sys`. */
   readonly host: string
 }
 
@@ -94,8 +94,15 @@ async function currentOwner(): Promise<Owner> {
   const thread = kernelThread()
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
   const started = thread === undefined ? undefined : await startOf(pid, thread)
-  const host = encodeURIComponent(hostname())
-  return { pid, started: started ?? '', boot: boot.trim(), thread: thread ?? threadId, host }
+  return { pid, started: started ?? '', boot: boot.trim(), thread: thread ?? threadId, host: ownHost() }
+}
+
+function ownHost(): string {
+  try {
+    return encodeURIComponent(hostname())
+  } catch {
+    return ''
+  }
 }
 
 /**
@@ -119,7 +126,7 @@ type Liveness = 'alive' | 'dead' | 'unknown'
  * so two that run at the same time must not have the same host name.
  */
 async function livenessOf(owner: Owner, own: Owner): Promise<Liveness> {
-  if (owner.host !== own.host) return 'unknown'
+  if (owner.host !== own.host || own.host === '') return 'unknown'
   if (owner.boot !== own.boot) return owner.boot === '' || own.boot === '' ? 'unknown' : 'dead'
   if (!mayExist(owner.pid)) return 'dead'
   if (owner.started === '' || own.started === '') return owner.pid === own.pid ? 'alive' : 'unknown'
