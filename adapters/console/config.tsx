@@ -10,9 +10,10 @@ import type {
   TimestampingMode,
 } from '../../src/model/config.ts'
 import { useConsole } from './context.ts'
+import { formatDuration, secondsOf } from './format.ts'
 import { ConfirmButton } from './ui/dialog.tsx'
 import { Button, LoadStatus, Problem } from './ui/elements.tsx'
-import { Checkbox, DurationField, type FormValues, SelectField, secondsOf, useSubmit } from './ui/fields.tsx'
+import { Checkbox, DurationField, type FormValues, SelectField, useSubmit } from './ui/fields.tsx'
 import { useLoad } from './ui/load.ts'
 
 /** A form for a configuration that exists. */
@@ -82,31 +83,28 @@ export function StreamConfigFields(props: {
   const { config = {}, retentionHint } = props
   const inherited = ['', props.inherited] as const
   const { retentionPolicy, deleteOnEmpty, timestamping, storageClass = '' } = config
-  const keepsForTime = typeof retentionPolicy === 'object'
   const minAge = deleteOnEmpty?.minAgeSeconds
   return (
     <div class="fields">
-      <SelectField
+      <DurationField
         label="Retention"
         name="retention"
         hint={retentionHint}
-        value={keepsForTime ? 'age' : (retentionPolicy ?? '')}
-        options={[inherited, ['age', 'For a time'], ['infinite', 'Forever']]}
-      >
-        <DurationField
-          label="Retention age"
-          name="age"
-          seconds={keepsForTime ? retentionPolicy.ageSeconds : 604_800}
-        />
-      </SelectField>
-      <SelectField
-        label="Delete when empty"
+        placeholder={props.inherited}
+        word="forever"
+        initial={
+          typeof retentionPolicy === 'object'
+            ? formatDuration(retentionPolicy.ageSeconds)
+            : retentionPolicy && 'forever'
+        }
+      />
+      <DurationField
+        label="Delete when empty for"
         name="deleteOnEmpty"
-        value={minAge === undefined ? '' : minAge === 0 ? 'never' : 'after'}
-        options={[inherited, ['never', 'Never'], ['after', 'After a time']]}
-      >
-        <DurationField label="Empty for" name="minAge" seconds={minAge || 3600} />
-      </SelectField>
+        placeholder={props.inherited}
+        word="never"
+        initial={minAge ? formatDuration(minAge) : minAge === 0 ? 'never' : undefined}
+      />
       <SelectField
         label="Timestamps"
         name="mode"
@@ -170,24 +168,20 @@ export function BasinConfigFields({ config }: { readonly config: BasinConfigInpu
 
 /**
  * The configuration of {@link StreamConfigFields}. Inherited settings are null: a new resource gets the
- * default, and a change returns to it. Throws an error with a message for people.
+ * default, and a change returns to it.
  */
 export function streamConfigOf(values: FormValues): StreamReconfiguration {
   const { retention, deleteOnEmpty, mode, uncapped, storageClass } = values
   return {
     storageClass: (storageClass as StorageClass) || null,
     retentionPolicy:
-      retention === 'age'
-        ? { ageSeconds: secondsOf(values, 'age', 'Retention') }
-        : (retention as 'infinite') || null,
+      retention === 'forever' ? 'infinite' : retention ? { ageSeconds: secondsOf(retention)! } : null,
     timestamping:
       mode || uncapped
         ? { mode: (mode as TimestampingMode) || null, uncapped: uncapped ? uncapped === 'true' : null }
         : null,
     deleteOnEmpty: deleteOnEmpty
-      ? {
-          minAgeSeconds: deleteOnEmpty === 'never' ? 0 : secondsOf(values, 'minAge', 'Delete when empty'),
-        }
+      ? { minAgeSeconds: deleteOnEmpty === 'never' ? 0 : secondsOf(deleteOnEmpty)! }
       : null,
   }
 }

@@ -2,13 +2,13 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { HeaderPrefix } from '../../src/wire/headers.ts'
 import { ClientCore } from '../client/core.ts'
 import type { Headwater } from '../client/index.ts'
-import { type Settings, settingsOf } from '../client/options.ts'
+import { settingsOf } from '../client/options.ts'
 import { RemoteHeadwater } from '../client/remote.ts'
 
 /** The server that requests are sent to. */
 export interface ConnectionTarget {
+  /** Without a slash at the end. */
   readonly url: string
-  readonly basinUrl: string | undefined
   readonly headerPrefix: HeaderPrefix
 }
 
@@ -47,10 +47,7 @@ export class Connection {
    */
   async own<Value>(path: string, decode: (value: unknown) => Value, signal?: AbortSignal): Promise<Value> {
     const headers: HeadersInit = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
-    const request = new Request(`${baseUrl(this.target, undefined)}${path}`, {
-      headers,
-      signal: signal ?? null,
-    })
+    const request = new Request(`${this.target.url}${path}`, { headers, signal: signal ?? null })
     const response = await this.#reach(request)
     const isJson = response.headers.get('content-type')?.includes('json')
     const value: unknown = isJson ? await response.json() : await response.text()
@@ -75,7 +72,7 @@ export class Connection {
       token: this.#token,
       autoCreate: false,
       defaultRetention: 'server',
-      fetch: (request) => this.#send(request, given),
+      fetch: (request) => this.#send(request),
       // The user can try again, and would have to wait for more attempts.
       retries: 1,
       resumes: 1,
@@ -84,8 +81,8 @@ export class Connection {
     return new ClientCore({ ...given, readsEvents: true })
   }
 
-  async #send(request: Request, { url }: Settings): Promise<Response> {
-    const response = await this.#reach(await toHostOfBasin(request, url, this.target))
+  async #send(request: Request): Promise<Response> {
+    const response = await this.#reach(request)
     if (response.status === 401) this.onUnauthorized()
     return response
   }
@@ -109,24 +106,4 @@ export class Connection {
     this.#nextAttempt = loss && setTimeout(ask, RETRY_MS)
     this.onLoss(loss)
   }
-}
-
-/** The base URL of a basin's streams, or of everything else, without the final `/v1`. */
-export function baseUrl({ url, basinUrl }: ConnectionTarget, basin: string | undefined): string {
-  return ((basin !== undefined && basinUrl?.replace('{basin}', basin)) || url).replace(/\/+$/, '')
-}
-
-/** The request, or one with the same content to the host of its basin if basins have hosts. */
-async function toHostOfBasin(request: Request, url: string, target: ConnectionTarget): Promise<Request> {
-  const { method, signal, redirect, cache } = request
-  const header = `${target.headerPrefix}-basin`
-  const basin = request.headers.get(header)
-  if (basin === null || target.basinUrl === undefined) return request
-  const headers = new Headers(request.headers)
-  headers.delete(header)
-  const body = await request.arrayBuffer()
-  return new Request(`${baseUrl(target, basin)}/v1${request.url.slice(url.length)}`, {
-    ...{ method, headers, signal, redirect, cache },
-    ...(body.byteLength > 0 && { body }),
-  })
 }

@@ -35,9 +35,23 @@ export function formatTime(ms: number, unit: keyof typeof SMALLER_UNITS = 'milli
 }
 
 /** Units of time in seconds, the longest first. */
-export const DURATION_UNITS: readonly (readonly [seconds: number, noun: string])[] = [
+const UNITS: readonly (readonly [seconds: number, noun: string])[] = [
   [86_400, 'day'],
   [3600, 'hour'],
   [60, 'minute'],
   [1, 'second'],
 ]
+
+/** Seconds in the largest unit that they are a multiple of: `7 days`. */
+export function formatDuration(seconds: number): string {
+  const [unit, noun] = UNITS.find(([size]) => seconds % size === 0)!
+  return `${seconds / unit} ${noun}${seconds === unit ? '' : 's'}`
+}
+
+/** The seconds of a text such as `7 days`, `1 hour` or `30s`; undefined if it is not such a text. */
+export function secondsOf(text: string): number | undefined {
+  const [, count, unit] = /^\s*(\d+)\s*([dhms]|(?:day|hour|minute|second)s?)\s*$/.exec(text) ?? []
+  const [size] = UNITS.find(([, noun]) => noun[0] === unit?.[0]) ?? [0]
+  const seconds = Number(count) * size
+  return seconds > 0 && Number.isSafeInteger(seconds) ? seconds : undefined
+}

@@ -34,8 +34,8 @@ export function mount(
   ownsPage: boolean,
   credentials = new Credentials(options.url ?? 'in-process'),
 ): () => void {
-  const { url, basinUrl, headerPrefix = 'svc', theme = 'system' } = options
-  const target = { url: url ?? NO_ADDRESS, basinUrl, headerPrefix }
+  const { url, headerPrefix = 'svc', theme = 'system' } = options
+  const target = { url: (url ?? NO_ADDRESS).replace(/\/+$/, ''), headerPrefix }
   const connect = (token?: string) => new Connection(options.fetch, target, token)
   const host = document.createElement('div')
   host.style.height = '100%'
@@ -73,7 +73,6 @@ function styleSheet(text: string): CSSStyleSheet {
  * const unmount = mountConsole(document.body, {
  *   fetch: (request) => fetch(request),
  *   url: 'https://streams.example.com',
- *   basinUrl: 'https://{basin}.streams.example.com',
  *   headerPrefix: 'svc',
  *   theme: 'dark',
  * })
@@ -90,11 +89,6 @@ export interface ConsoleOptions {
    * page, and no curl commands are offered.
    */
   readonly url?: string | undefined
-  /**
-   * The address of the server's basins if each has a host of its own, such as `https://{basin}.example`.
-   * `url` by default, with the basin in a header.
-   */
-  readonly basinUrl?: string | undefined
   /** The prefix of protocol headers: `s2` for the hosted service. Default `svc`. */
   readonly headerPrefix?: HeaderPrefix | undefined
   /** The colours. Default `system`: those of the browser. */
@@ -104,7 +98,6 @@ export interface ConsoleOptions {
 const OPTIONS: MembersOf<ConsoleOptions> = {
   fetch: 'function',
   url: assertText,
-  basinUrl: assertText,
   headerPrefix: oneOf(HEADER_PREFIXES),
   theme: oneOf(['system', 'light', 'dark']),
 }
@@ -115,10 +108,7 @@ const NO_ADDRESS = 'http://localhost'
 /** Throws `invalid` for invalid options. */
 function assertConsoleOptions(options: ConsoleOptions): void {
   assertOptions(options, OPTIONS)
-  const { fetch, url = NO_ADDRESS, basinUrl } = options
+  const { fetch, url = NO_ADDRESS } = options
   if (fetch === undefined) throw invalid('`fetch` is required, such as `createHandler(hw)`', 'fetch')
   settingsOf({ url })
-  if (basinUrl !== undefined && !/^https?:\/\/./.test(basinUrl)) {
-    throw invalid(`\`basinUrl\` must be an http or https URL, not ${JSON.stringify(basinUrl)}`, 'basinUrl')
-  }
 }

@@ -3,7 +3,7 @@ import { useEffect, useReducer, useRef } from 'preact/hooks'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { endOfUsage } from '../../src/model/metrics.ts'
 import type { Connection } from './connection.ts'
-import { DURATION_UNITS, formatBytes, formatCount, formatTime } from './format.ts'
+import { formatBytes, formatCount, formatDuration, formatTime } from './format.ts'
 import { useLoad } from './ui/load.ts'
 import type { Column } from './ui/table.tsx'
 import { Sparkline } from './usage/chart.tsx'
@@ -104,11 +104,7 @@ function known<Value>(value: Promise<Value>): Promise<Value | undefined> {
 /** `7 days`, `forever`, `server default`. */
 function retentionText(retention: RetentionPolicy | 'default'): string {
   if (retention === 'default') return 'server default'
-  if (retention === 'infinite') return 'forever'
-  const { ageSeconds } = retention
-  const [seconds, noun] = DURATION_UNITS.find(([unit]) => ageSeconds % unit === 0)!
-  const count = ageSeconds / seconds
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+  return retention === 'infinite' ? 'forever' : formatDuration(retention.ageSeconds)
 }
 
 /** A number to sort by. */

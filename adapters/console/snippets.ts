@@ -3,7 +3,7 @@ import { encodeBase64 } from '../../src/model/bytes.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'
-import { baseUrl, type ConnectionTarget } from './connection.ts'
+import type { ConnectionTarget } from './connection.ts'
 
 /** A stream as the console addresses it. */
 export interface CurlTarget {
@@ -69,7 +69,7 @@ export function curlCommand(call: CurlCall, target: ConnectionTarget, isAuthoriz
   const prefix = target.headerPrefix
   const headers = [
     isAuthorized && '"authorization: Bearer $HEADWATER_TOKEN"',
-    basin !== undefined && target.basinUrl === undefined && quotedForShell(`${prefix}-basin: ${basin}`),
+    basin !== undefined && quotedForShell(`${prefix}-basin: ${basin}`),
     accept !== undefined && quotedForShell(`accept: ${accept}`),
     body !== undefined && quotedForShell('content-type: application/json'),
     format !== 'raw' && quotedForShell(`${prefix}-format: ${format}`),
@@ -77,7 +77,7 @@ export function curlCommand(call: CurlCall, target: ConnectionTarget, isAuthoriz
   ]
   const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
   const lines = [
-    `curl${accept === 'text/event-stream' ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`} ${quotedForShell(`${baseUrl(target, basin)}/v1${path}`)}`,
+    `curl${accept === 'text/event-stream' ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`} ${quotedForShell(`${target.url}/v1${path}`)}`,
     ...headers.flatMap((header) => (header === false ? [] : `  -H ${header}`)),
     ...(body === undefined ? [] : [`  -d ${quotedForShell(JSON.stringify(body))}`]),
   ]

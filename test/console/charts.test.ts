@@ -8,7 +8,7 @@ import { open } from '../../src/index.ts'
 import { endOfUsage, type MetricPoint } from '../../src/model/metrics.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 
-const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
+const TARGET = { url: 'http://localhost:8787', headerPrefix: 'svc' } as const
 
 /** Minutes of usage. */
 const points = (...values: readonly (readonly [minute: number, value: number])[]): MetricPoint[] =>

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
-import { formatTime } from '../../adapters/console/format.ts'
+import { formatDuration, formatTime, secondsOf } from '../../adapters/console/format.ts'
 import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.ts'
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { appendCall, curlCommand, readCall } from '../../adapters/console/snippets.ts'
-import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
+import { recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append.tsx'
 import { type Format, renderBody } from '../../adapters/console/stream/body.ts'
 import { trimEffect } from '../../adapters/console/stream/fence-and-trim.tsx'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
@@ -12,7 +12,7 @@ import { accessScope, OPERATIONS } from '../../src/model/access.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { trimRecord } from '../../src/model/record.ts'
 
-const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
+const TARGET = { url: 'http://localhost:8787', headerPrefix: 'svc' } as const
 
 const shownAs = (as: Format) => ({ as, types: undefined, type: '' })
 
@@ -33,15 +33,10 @@ describe('curl commands', () => {
     )
   })
 
-  it('use the address of the basin where basins have one', () => {
-    const target = {
-      url: 'https://a.example',
-      basinUrl: 'https://{basin}.b.example',
-      headerPrefix: 's2',
-    } as const
+  it('read one record', () => {
     const call = readCall({ ...STREAM, stream: 'x' }, { seqNum: 7, count: 1 })
-    expect(curlCommand(call, target, false)).toBe(
-      "curl 'https://shop.b.example/v1/streams/x/records?seq_num=7&count=1'",
+    expect(curlCommand(call, { ...TARGET, headerPrefix: 's2' }, false)).toBe(
+      "curl 'http://localhost:8787/v1/streams/x/records?seq_num=7&count=1' \\\n  -H 's2-basin: shop'",
     )
   })
 
@@ -55,33 +50,6 @@ describe('curl commands', () => {
 })
 
 describe('requests', () => {
-  it('go to the address of the basin where basins have one', async () => {
-    const sent: string[] = []
-    const fetch = async (request: Request) => {
-      sent.push(`${request.method} ${request.url} ${request.headers.get('s2-basin')} ${await request.text()}`)
-      return Response.json({ streams: [], basins: [], has_more: false, tail: { seq_num: 1, timestamp: 2 } })
-    }
-    const target = {
-      url: 'https://a.example/',
-      basinUrl: 'https://{basin}.b.example',
-      headerPrefix: 's2',
-    } as const
-    const { hw } = new Connection(fetch, target)
-    onTestFinished(() => hw.close())
-    await hw.listBasins({ limit: 1 })
-    await hw.basin('shop').stream('x').checkTail()
-    await hw
-      .basin('shop')
-      .stream('x')
-      .reconfigure({ timestamping: { mode: 'arrival' } })
-      .catch(() => {})
-    expect(sent).toEqual([
-      'GET https://a.example/v1/basins?limit=1 null ',
-      'GET https://shop.b.example/v1/streams/x/records/tail null ',
-      'PATCH https://shop.b.example/v1/streams/x null {"timestamping":{"mode":"arrival"}}',
-    ])
-  })
-
   it('carry the token, and report that it was rejected', async () => {
     const tokens: (string | null)[] = []
     const fetch = async (request: Request) => {
@@ -105,6 +73,24 @@ it.each([
   const offset = new Date(utc).getTimezoneOffset() || 0
   expect(formatTime(utc + offset * 60_000)).toBe(text)
 })
+
+it.each([
+  ['7 days', 604_800],
+  ['1 hour', 3600],
+  ['90 minutes', 5400],
+  ['1 second', 1],
+])('the duration %s is %i seconds', (text, seconds) => {
+  expect(secondsOf(text)).toBe(seconds)
+  expect(secondsOf(formatDuration(seconds))).toBe(seconds)
+  expect(secondsOf(` ${seconds}s `)).toBe(seconds)
+})
+
+it.each(['', '7', '0 days', '-1 days', '1.5 hours', 'ten days', '7 weeks', '99999999999999999 days'])(
+  'rejects %j as a duration',
+  (text) => {
+    expect(secondsOf(text)).toBeUndefined()
+  },
+)
 
 describe('a body', () => {
   it.each([
@@ -138,15 +124,14 @@ describe('records to append', () => {
   })
 
   it('are the elements of a JSON array', () => {
-    expect(recordsOfJson('["a", 1, {"b": 2}, {"body": "c", "headers": [["k", "v"]]}, {"body": 5}]')).toEqual([
+    expect(recordsOfJson('["a", 1, {"b": 2}, {"body": "c"}]')).toEqual([
       { body: 'a' },
       { body: '1' },
       { body: '{"b":2}' },
-      { body: 'c', headers: [['k', 'v']] },
-      { body: '{"body":5}' },
+      { body: '{"body":"c"}' },
     ])
     expect(() => recordsOfJson('{}')).toThrow('must be a JSON array')
-    expect(() => recordsOfJson('[')).toThrow('not JSON')
+    expect(() => recordsOfJson('[')).toThrow('must be a JSON array')
   })
 
   it('keep the digits of their numbers in a JSON array', () => {
@@ -155,16 +140,6 @@ describe('records to append', () => {
       { body: '1e400' },
       { body: '[]' },
     ])
-  })
-
-  it('are divided into batches within the limits', () => {
-    const small = Array.from({ length: 2001 }, () => ({ body: 'x' }))
-    expect(batchesOf(small).map(({ length }) => length)).toEqual([1000, 1000, 1])
-    const large = { body: 'ü'.repeat(300_000) }
-    expect(batchesOf([large, large, large]).map(({ length }) => length)).toEqual([1, 1, 1])
-    expect(() => batchesOf([{ body: 'x'.repeat(1_048_576) }])).toThrow(
-      'record 1 has 1048584 metered bytes; the limit is 1048576',
-    )
   })
 })
 
@@ -222,7 +197,6 @@ it.each([
   [{}, '`fetch` is required, such as `createHandler(hw)`'],
   [{ fetch: 'no' }, '`fetch` must be a function'],
   [{ fetch, url: 'localhost:8787' }, '`url` must begin with http: or https:'],
-  [{ fetch, basinUrl: '{basin}.example' }, '`basinUrl` must be an http or https URL, not "{basin}.example"'],
   [{ fetch, headerPrefix: 'acme' }, '`headerPrefix` must be one of svc, s2'],
   [{ fetch, theme: 'blue' }, '`theme` must be one of system, light, dark'],
   [{ fetch, uri: '' }, 'unknown member `uri`; did you mean `url`?'],

@@ -1,14 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
-import { PAGE_RECORDS, Pager } from '../../adapters/console/stream/pager.ts'
+import { PAGE_RECORDS, Pager, RecordWindow } from '../../adapters/console/stream/pager.ts'
 import { matcherOf, parseQuery } from '../../adapters/console/stream/query.ts'
-import { RecordWindow } from '../../adapters/console/stream/record-window.ts'
 import { StreamSearch } from '../../adapters/console/stream/search.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Stream } from '../../src/index.ts'
 
-const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
+const TARGET = { url: 'http://localhost:8787', headerPrefix: 'svc' } as const
 const STREAM = { basin: 'basin-of-pages', stream: 'logs', encryptionKey: '' }
 
 type Fetch = (request: Request) => Promise<Response>

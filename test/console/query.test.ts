@@ -52,6 +52,9 @@ describe('a query', () => {
     ['.id=12345678901234567891', false],
     ['.id>12345678901234567889', true],
     ['user@example.com', false],
+    ['ann!', false],
+    ['"id"', true],
+    ['.id]', false],
   ])('%s selects the record: %s', (query, expected) => {
     expect(selects(query, order)).toBe(expected)
   })

@@ -3,20 +3,13 @@ import type { Stream } from '../../../src/api/stream.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { decodeBase64, encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
 import { Button, CurlButton, Link, Problem } from '../ui/elements.tsx'
 import { Field, type FormValues, Select, TextField, useSubmit, valuesOf } from '../ui/fields.tsx'
-import {
-  batchesOf,
-  PLACEHOLDERS,
-  recordOfTemplate,
-  recordsOfJson,
-  recordsOfLines,
-  type TextInput,
-} from './append-input.ts'
+import { jsonTreeOf } from './body.ts'
+import { textOfNode } from './query.ts'
 
 type Header = readonly [name: string, value: string]
 
@@ -28,12 +21,12 @@ const MODES = {
   json: [
     'JSON array',
     'JSON array',
-    'Each element becomes a record: a string, any JSON value, or {"body", "headers", "timestamp"}.',
+    'Each element becomes a record: a string is its body, and so is the JSON of any other value.',
   ],
   many: [
     'Many from a template',
     'Template',
-    `The body of each record. ${PLACEHOLDERS.join(', ')} stand for its number, the time, a random number.`,
+    'The body of each record. {{n}}, {{now}}, {{random}} stand for its number, the time, a random number.',
   ],
 } as const
 type Mode = keyof typeof MODES
@@ -59,21 +52,19 @@ export function Append({ target }: { readonly target: CurlTarget }) {
   }
   const { isBusy, error, onSubmit } = useSubmit(async (values) => {
     setResult(undefined)
+    stop.current = new AbortController()
+    const many = () =>
+      recordsAtRate(Number(values.count), Number(values.rate), stop.current.signal, (n) =>
+        recordOfTemplate(text, headers, n),
+      )
     const handle = hw.basin(basin).stream(stream, { encryptionKey })
-    const onProgress = (first: number, end: number) =>
-      setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`)
-    const append = (batches: AsyncIterable<TextInput[]> | TextInput[][]) =>
-      appendInTurn(handle, batches, conditionsOf(values), onProgress)
-    if (mode === 'many') {
-      stop.current = new AbortController()
-      const recordOf = (n: number) => recordOfTemplate({ body: text, headers }, n, Date.now(), Math.random())
-      const [count, rate] = [Number(values.count), Number(values.rate)]
-      await append(batchesAtRate(count, rate, recordOf, stop.current.signal))
-      return
-    }
-    const batches = batchesOf(records())
-    if (batches.length === 0) throw new Error('there is nothing to append')
-    await append(batches)
+    const appended = await appendInTurn(
+      handle,
+      mode === 'many' ? many() : records(),
+      conditionsOf(values),
+      (first, end) => setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`),
+    )
+    if (appended === 0) throw new Error('there is nothing to append')
     if (mode === 'one') setText('')
   })
   return (
@@ -105,7 +96,15 @@ export function Append({ target }: { readonly target: CurlTarget }) {
       {mode === 'many' && (
         <div class="fields">
           <TextField label="Records" name="count" isNumber isRequired initial="100" />
-          <TextField label="Rate" name="rate" hint="Records per second" isNumber isRequired initial="10" />
+          <TextField
+            label="Rate"
+            name="rate"
+            hint="Records per second"
+            isNumber
+            isRequired
+            initial="10"
+            min={1}
+          />
         </div>
       )}
       {mode !== 'lines' && mode !== 'json' && <HeaderFields headers={headers} onChange={setHeaders} />}
@@ -251,42 +250,81 @@ function conditionsOf({ matchSeqNum, fencingToken }: FormValues): AppendConditio
   }
 }
 
-/** Appends batches in order; the condition of a sequence number continues from one to the next. */
-async function appendInTurn(
-  stream: Stream,
-  batches: AsyncIterable<TextInput[]> | TextInput[][],
-  { matchSeqNum, fencingToken }: AppendConditions,
-  onProgress: (first: number, end: number) => void,
-): Promise<void> {
-  let first: number | undefined
-  let match = matchSeqNum
-  for await (const records of batches) {
-    const { start, end } = await stream.append(records, { matchSeqNum: match, fencingToken })
-    first ??= start.seqNum
-    if (match !== undefined) match = end.seqNum
-    onProgress(first, end.seqNum)
-  }
+/** A record to append. */
+interface TextInput {
+  /** Bytes are of a record that is appended again. */
+  readonly body: string | Uint8Array
+  readonly headers?: readonly Header[] | undefined
 }
 
-/** The shortest time between two appends, in milliseconds. */
-const TICK_MS = 100
+/** Each line is the body of a record; the last one may lack its line break. */
+export function recordsOfLines(text: string): TextInput[] {
+  if (text === '') return []
+  const lines = text.split(/\r?\n/)
+  if (lines.at(-1) === '') lines.pop()
+  return lines.map((body) => ({ body }))
+}
 
-/** Makes records at a rate per second, those of a tenth of a second together, until the signal aborts. */
-async function* batchesAtRate(
+/**
+ * Each element of a JSON array is the body of a record: a string itself, and the JSON of any other value, with
+ * every digit of its numbers. Throws an error with a message for people.
+ */
+export function recordsOfJson(text: string): TextInput[] {
+  const json = jsonTreeOf(text)
+  if (json?.items === undefined || json.text[0] !== '[') {
+    throw new Error('must be a JSON array, such as ["first", {"id": 2}]')
+  }
+  return json.items.map(([, element]) => ({ body: textOfNode(element) }))
+}
+
+/** A record of a template: `{{n}}` counts from 1, `{{now}}` is the time, `{{random}}` is below 1,000. */
+function recordOfTemplate(body: string, headers: readonly Header[], n: number): TextInput {
+  const values: Readonly<Record<string, string>> = {
+    n: String(n),
+    now: new Date().toISOString(),
+    random: String(Math.floor(Math.random() * 1000)),
+  }
+  const filled = (text: string) => text.replace(/\{\{(n|now|random)\}\}/g, (_, name) => values[name]!)
+  return { body: filled(body), headers: headers.map(([name, value]) => [filled(name), filled(value)]) }
+}
+
+/** Appends records in order, those of a tenth of a second together. Resolves to how many there were. */
+async function appendInTurn(
+  stream: Stream,
+  records: AsyncIterable<TextInput> | Iterable<TextInput>,
+  conditions: Pick<AppendConditions, 'matchSeqNum' | 'fencingToken'>,
+  onProgress: (first: number, end: number) => void,
+): Promise<number> {
+  await using producer = stream.producer({ ...conditions, lingerMs: 100 })
+  let first: number | undefined
+  let count = 0
+  for await (const record of records) {
+    const ticket = await producer.submit(record)
+    count++
+    ticket.ack().then(
+      ({ seqNum }) => {
+        first ??= seqNum
+        onProgress(first, seqNum + 1)
+      },
+      // The failure ends the producer, which reports it.
+      () => {},
+    )
+  }
+  await producer.close()
+  return count
+}
+
+/** Makes records at a rate per second until the signal aborts. */
+async function* recordsAtRate(
   count: number,
   rate: number,
-  recordOf: (n: number) => TextInput,
   signal: AbortSignal,
-): AsyncGenerator<TextInput[]> {
-  if (rate === 0) throw new Error('the rate must be 1 or more')
+  recordOf: (n: number) => TextInput,
+): AsyncGenerator<TextInput> {
   const started = performance.now()
-  let made = 0
-  while (made < count && !signal.aborted) {
-    const due = Math.min(count, 1 + Math.floor(((performance.now() - started) * rate) / 1000))
-    const first = made + 1
-    const length = Math.min(due - made, BATCH_RECORDS_MAX)
-    yield* batchesOf(Array.from({ length }, (_, index) => recordOf(first + index)))
-    made += length
-    if (made === due) await new Promise((resolve) => setTimeout(resolve, Math.max(TICK_MS, 1000 / rate)))
+  for (let n = 1; n <= count && !signal.aborted; n++) {
+    const wait = started + ((n - 1) * 1000) / rate - performance.now()
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+    yield recordOf(n)
   }
 }

@@ -1,13 +1,14 @@
-import { useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
 import { fenceRecord, trimRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
-import { appendCall, type CurlTarget } from '../snippets.ts'
+import { appendCall, type CurlCall, type CurlTarget } from '../snippets.ts'
 import { FormDialog } from '../ui/dialog.tsx'
-import { Button, CurlButton, Problem } from '../ui/elements.tsx'
+import { CurlButton, Problem } from '../ui/elements.tsx'
 import { Checkbox, type FormValues, TextField, valuesOf } from '../ui/fields.tsx'
 import { useLoad } from '../ui/load.ts'
 
@@ -30,141 +31,133 @@ interface CommandProps {
 
 function Fence({ target, stream }: CommandProps) {
   const { announce } = useConsole()
-  const form = useRef<HTMLFormElement>(null)
-  const [isGuarded, setGuarded] = useState(false)
-  /** The values to confirm; an empty token removes the fence. */
-  const [confirming, setConfirming] = useState<FormValues>()
-  const conditionsOf = ({ current }: FormValues) => (current === undefined ? {} : { fencingToken: current })
-  const fence = async ({ token = '', ...conditions }: FormValues) => {
-    const { start } = await stream.fence(token, conditionsOf(conditions))
-    announce(token === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
-    setConfirming(undefined)
-    form.current?.reset()
-  }
-  const action = confirming?.token === '' ? 'Remove the fence' : 'Set the token'
+  const conditionsOf = ({ isGuarded, current }: FormValues) =>
+    isGuarded === undefined ? {} : { fencingToken: current ?? '' }
   return (
-    <>
-      <form
-        ref={form}
-        class="panel"
-        onSubmit={(event) => {
-          event.preventDefault()
-          setConfirming(valuesOf(event.currentTarget))
-        }}
-        onReset={() => setGuarded(false)}
-      >
-        <h2>Fence</h2>
-        <p>Sets the token that cooperating writers name in their appends.</p>
-        <TextField
-          label="New fencing token"
-          name="token"
-          hint="1 to 36 bytes"
-          check={fencingTokenProblem}
-          isRequired
-        />
-        <Checkbox label="Only if the stream has a certain token now" onChange={setGuarded} />
-        {isGuarded && (
+    <CommandForm
+      title="Fence"
+      about="Sets the token that cooperating writers name in their appends."
+      action="Set the token"
+      effectOf={({ token }) => token !== undefined && fenceEffect(token)}
+      callOf={(values) => appendCall(target, [fenceRecord(values.token ?? '')], conditionsOf(values))}
+      onConfirm={async ({ token = '', ...values }) => {
+        const { start } = await stream.fence(token, conditionsOf(values))
+        announce(`${token === '' ? 'Cleared' : 'Set'} the fencing token in record ${start.seqNum}`)
+      }}
+    >
+      {({ isGuarded }) => (
+        <>
           <TextField
-            label="Current fencing token"
-            name="current"
-            hint="Empty: the stream must have none. If it has another one, the error names it."
+            label="New fencing token"
+            name="token"
+            hint="Up to 36 bytes; empty removes the fence"
+            check={fencingTokenProblem}
           />
-        )}
-        <footer>
-          <button type="submit" class="primary">
-            Set the token
-          </button>
-          <CurlButton
-            call={() => {
-              const { token = '', ...conditions } = valuesOf(form.current!)
-              return appendCall(target, [fenceRecord(token)], conditionsOf(conditions))
-            }}
-          />
-          <span class="spacer" />
-          <Button
-            class="quiet danger"
-            onClick={() => setConfirming({ ...valuesOf(form.current!), token: '' })}
-          >
-            Remove the fence
-          </Button>
-        </footer>
-      </form>
-      {confirming !== undefined && (
-        <FormDialog
-          title={action}
-          action={action}
-          isDangerous
-          onClose={() => setConfirming(undefined)}
-          onSubmit={() => fence(confirming)}
-        >
-          <p>{fenceEffect(confirming.token ?? '')}</p>
-        </FormDialog>
+          <Checkbox label="Only if the stream has a certain token now" name="isGuarded" />
+          {isGuarded && (
+            <TextField
+              label="Current fencing token"
+              name="current"
+              hint="Empty: the stream must have none. If it has another one, the error names it."
+            />
+          )}
+        </>
       )}
-    </>
+    </CommandForm>
   )
 }
 
-/** How long after each other the extent of a stream is read, in milliseconds. */
+/** How often the extent of a stream is read, in milliseconds. */
 const EXTENT_INTERVAL_MS = 2000
 
 function Trim({ target, stream }: CommandProps) {
   const { announce } = useConsole()
-  const form = useRef<HTMLFormElement>(null)
-  const [seqNum, setSeqNum] = useState<number>()
-  const [isConfirming, setConfirming] = useState(false)
   const { data: extent, error } = useLoad((signal) => extentOf(stream, signal), [], EXTENT_INTERVAL_MS)
-  const effect = seqNum !== undefined && extent !== undefined ? trimEffect(extent, seqNum) : undefined
-  const trim = async () => {
-    await stream.trim(seqNum!)
-    announce('Trimmed; the records disappear within seconds')
+  const hint =
+    extent && `The stream holds ${extent.first ?? extent.tail.seqNum} up to its tail, ${extent.tail.seqNum}`
+  return (
+    <CommandForm
+      title="Trim"
+      about="Removes the oldest records for good. Sequence numbers do not change."
+      action="Trim"
+      effectOf={({ seqNum = '' }) => /^\d+$/.test(seqNum) && extent && trimEffect(extent, Number(seqNum))}
+      callOf={({ seqNum }) => appendCall(target, [trimRecord(Number(seqNum))], {})}
+      onConfirm={async ({ seqNum }) => {
+        await stream.trim(Number(seqNum))
+        announce('Trimmed; the records disappear within seconds')
+      }}
+    >
+      {() => (
+        <>
+          <TextField
+            label="First record to keep"
+            name="seqNum"
+            hint={hint ?? 'A sequence number'}
+            isNumber
+            isRequired
+          />
+          <Problem error={error} />
+        </>
+      )}
+    </CommandForm>
+  )
+}
+
+/** A form that states the effect of a command for its values, and again before it is carried out. */
+function CommandForm(props: {
+  readonly title: string
+  readonly about: string
+  readonly action: string
+  readonly effectOf: (values: FormValues) => string | false | undefined
+  readonly callOf: (values: FormValues) => CurlCall
+  readonly onConfirm: (values: FormValues) => Promise<void>
+  readonly children: (values: FormValues) => ComponentChildren
+}) {
+  const { title, about, action, effectOf, callOf, onConfirm, children } = props
+  const [values, setValues] = useState<FormValues>({})
+  const [isConfirming, setConfirming] = useState(false)
+  const [version, setVersion] = useState(0)
+  const confirm = async () => {
+    await onConfirm(values)
     setConfirming(false)
-    form.current?.reset()
+    // Empties the form.
+    setValues({})
+    setVersion(version + 1)
   }
   return (
     <>
       <form
-        ref={form}
+        key={version}
         class="panel"
+        onInput={(event) => setValues(valuesOf(event.currentTarget))}
         onSubmit={(event) => {
           event.preventDefault()
+          setValues(valuesOf(event.currentTarget))
           setConfirming(true)
         }}
-        onReset={() => setSeqNum(undefined)}
       >
-        <h2>Trim</h2>
-        <p>Removes the oldest records. Sequence numbers do not change.</p>
-        <TextField
-          label="First record to keep"
-          name="seqNum"
-          hint={
-            extent === undefined
-              ? 'A sequence number'
-              : `The stream holds ${extent.first ?? extent.tail.seqNum} up to its tail, ${extent.tail.seqNum}`
-          }
-          isNumber
-          isRequired
-          onInput={(text) => setSeqNum(/^\d+$/.test(text) ? Number(text) : undefined)}
-        />
-        <Problem error={error} />
+        <h2>{title}</h2>
+        <p>{about}</p>
+        {children(values)}
         <p class="effect" role="status">
-          {effect}
+          {effectOf(values)}
         </p>
         <footer>
           <button type="submit" class="danger">
-            Trim
+            {action}
           </button>
-          {seqNum !== undefined && <CurlButton call={() => appendCall(target, [trimRecord(seqNum)], {})} />}
+          {effectOf(values) && <CurlButton call={() => callOf(values)} />}
         </footer>
       </form>
-      {isConfirming && seqNum !== undefined && (
+      {isConfirming && (
         <FormDialog
-          title="Trim stream"
-          action="Trim"
+          title={title}
+          action={action}
           isDangerous
           onClose={() => setConfirming(false)}
-          onSubmit={trim}
+          onSubmit={confirm}
         >
-          <p>{effect} This cannot be undone.</p>
+          <p>{effectOf(values)}</p>
         </FormDialog>
       )}
     </>

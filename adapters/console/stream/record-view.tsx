@@ -31,20 +31,14 @@ export function RecordRow(props: {
   const { record, format, columns } = props
   const { command, headers } = record
   const time = formatTime(record.timestamp)
-  const [date, ofDay] = time.split(' ')
+  const [date, ofDay = ''] = time.split(' ')
   return (
     <>
       <span class="seq">{record.seqNum}</span>
       <time title={time}>
-        {ofDay === undefined ? (
-          time
-        ) : (
-          <>
-            <span>{date} </span>
-            {ofDay.slice(0, 8)}
-            <span>{ofDay.slice(8)}</span>
-          </>
-        )}
+        <span>{date} </span>
+        {ofDay.slice(0, 8)}
+        <span>{ofDay.slice(8)}</span>
       </time>
       {command !== undefined ? (
         <span class="body command">

@@ -2,8 +2,7 @@ import type { Stream } from '../../../src/api/stream.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
 import type { CurlTarget } from '../snippets.ts'
-import { yieldToPage } from './pager.ts'
-import { RecordWindow } from './record-window.ts'
+import { RecordWindow, yieldToPage } from './pager.ts'
 
 /** A search pauses when it has found so many records or more; it can be continued. */
 const FOUND_MAX = 1000

@@ -2,9 +2,8 @@ import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from 'p
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import type { CurlTarget } from '../snippets.ts'
-import { Pager, type Start } from './pager.ts'
+import { Pager, type RecordWindow, type Start } from './pager.ts'
 import { matcherOf, parseQuery } from './query.ts'
-import type { RecordWindow } from './record-window.ts'
 import { StreamSearch } from './search.ts'
 
 export interface PagedRecords {

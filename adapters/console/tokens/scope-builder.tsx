@@ -1,12 +1,4 @@
-import {
-  type AccessScope,
-  GROUP_OF,
-  type GroupPermissions,
-  OPERATION_LEVELS,
-  type Operation,
-  type OperationLevel,
-  type ResourceSet,
-} from '../../../src/model/access.ts'
+import { type AccessScope, GROUP_OF, type Operation, type ResourceSet } from '../../../src/model/access.ts'
 import { Checkbox, SelectField } from '../ui/fields.tsx'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from './scope-words.ts'
 
@@ -16,13 +8,18 @@ interface SetFields {
   readonly text: string
 }
 
+/** The groups of operations: those on resources of a level that read, or that write. */
+const GROUPS = [
+  ...(['account:read', 'account:write', 'basin:read', 'basin:write', 'stream:read', 'stream:write'] as const),
+]
+type Group = (typeof GROUPS)[number]
+
 /** The scope of a token, as the form has it. */
 export interface ScopeFields {
   readonly basins: SetFields
   readonly streams: SetFields
   readonly tokens: SetFields
-  /** Such as `stream:read`. */
-  readonly groups: readonly `${OperationLevel}:${keyof GroupPermissions}`[]
+  readonly groups: readonly Group[]
   readonly ops: readonly Operation[]
 }
 
@@ -39,19 +36,12 @@ export const PRESETS: readonly (readonly [title: string, scope: ScopeFields])[] 
     'Read and append',
     { ...EMPTY_SCOPE, groups: ['stream:read', 'stream:write'], ops: ['list-basins', 'list-streams'] },
   ],
-  [
-    'Everything',
-    {
-      ...EMPTY_SCOPE,
-      tokens: ALL,
-      groups: ['account:read', 'account:write', 'basin:read', 'basin:write', 'stream:read', 'stream:write'],
-    },
-  ],
+  ['Everything', { ...EMPTY_SCOPE, tokens: ALL, groups: GROUPS }],
 ]
 
 /** The scope of fields. */
 export function tokenScopeOf({ basins, streams, tokens, groups, ops }: ScopeFields): AccessScope {
-  const level = (name: OperationLevel) => ({
+  const level = (name: 'account' | 'basin' | 'stream') => ({
     read: groups.includes(`${name}:read`),
     write: groups.includes(`${name}:write`),
   })
@@ -75,7 +65,6 @@ const RESOURCES = [
   ['streams', 'Streams'],
   ['tokens', 'Access tokens'],
 ] as const
-const ACCESSES = ['read', 'write'] as const
 
 /** Builds the scope of a token, and states in words what it permits. */
 export function ScopeBuilder(props: {
@@ -145,59 +134,34 @@ function ResourceFields(props: {
 
 function Operations(props: { readonly scope: ScopeFields; readonly onChange: (scope: ScopeFields) => void }) {
   const { scope, onChange } = props
+  const { groups, ops } = scope
   const toggle = <Value,>(values: readonly Value[], value: Value, on: boolean) =>
     on ? [...values, value] : values.filter((one) => one !== value)
   return (
     <fieldset>
       <legend>Operations</legend>
-      <table class="groups" aria-label="Groups of operations">
-        <thead>
-          <tr>
-            <th scope="col">Group</th>
-            {ACCESSES.map((access) => (
-              <th key={access} scope="col">
-                {access}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {OPERATION_LEVELS.map((level) => (
-            <tr key={level}>
-              <th scope="row">{level}</th>
-              {ACCESSES.map((access) => (
-                <td key={access}>
-                  <input
-                    type="checkbox"
-                    aria-label={`${level} ${access}`}
-                    checked={scope.groups.includes(`${level}:${access}`)}
-                    onChange={(event) => {
-                      const groups = toggle(
-                        scope.groups,
-                        `${level}:${access}` as const,
-                        event.currentTarget.checked,
-                      )
-                      onChange({ ...scope, groups })
-                    }}
-                  />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <div class="checks">
+        {GROUPS.map((group) => (
+          <Checkbox
+            key={group}
+            label={group.replace(':', ': ')}
+            checked={groups.includes(group)}
+            onChange={(on) => onChange({ ...scope, groups: toggle(groups, group, on) })}
+          />
+        ))}
+      </div>
       <details>
-        <summary>Single operations ({scope.ops.length})</summary>
+        <summary>Single operations ({ops.length})</summary>
         <div class="checks">
           {OPERATION_NAMES.map((name) => {
-            const isInGroup = scope.groups.includes(GROUP_OF[name].join(':') as `${'stream'}:read`)
+            const isInGroup = groups.some((group) => group === GROUP_OF[name].join(':'))
             return (
               <Checkbox
                 key={name}
                 label={name}
-                checked={isInGroup || scope.ops.includes(name)}
+                checked={isInGroup || ops.includes(name)}
                 disabled={isInGroup}
-                onChange={(on) => onChange({ ...scope, ops: toggle(scope.ops, name, on) })}
+                onChange={(on) => onChange({ ...scope, ops: toggle(ops, name, on) })}
               />
             )
           })}

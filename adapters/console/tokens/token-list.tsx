@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { type AccessTokenInfo, accessTokenIdProblem } from '../../../src/model/access.ts'
 import { useConsole } from '../context.ts'
-import { formatTime } from '../format.ts'
+import { formatTime, secondsOf } from '../format.ts'
 import { NameList } from '../name-list.tsx'
 import { ConfirmButton, Dialog, DialogButton, FormDialog } from '../ui/dialog.tsx'
 import { Button, CopyButton, Scroll } from '../ui/elements.tsx'
-import { Checkbox, DurationField, type FormValues, SelectField, secondsOf, TextField } from '../ui/fields.tsx'
+import { Checkbox, DurationField, type FormValues, TextField } from '../ui/fields.tsx'
 import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
 import { scopeSummary, scopeWarnings } from './scope-words.ts'
 
@@ -84,9 +84,8 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
   const { hw } = useConsole().connection
   const [scope, setScope] = useState(PRESETS[0]![1])
   const [issued, setIssued] = useState<{ readonly id: string; readonly token: string }>()
-  const issue = async (values: FormValues) => {
-    const { id = '', expiry, autoPrefix } = values
-    const expiresAt = expiry === 'after' ? Date.now() + secondsOf(values, 'after', 'Expiry') * 1000 : null
+  const issue = async ({ id = '', expiry, autoPrefix }: FormValues) => {
+    const expiresAt = expiry ? Date.now() + secondsOf(expiry)! * 1000 : null
     const autoPrefixStreams = autoPrefix !== undefined
     const token = await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt })
     setIssued({ id, token })
@@ -109,17 +108,7 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
           check={accessTokenIdProblem}
           isRequired
         />
-        <SelectField
-          label="Expires"
-          name="expiry"
-          value="own"
-          options={[
-            ['own', 'With your own token, or never'],
-            ['after', 'After a time'],
-          ]}
-        >
-          <DurationField label="Time to expiry" name="after" seconds={30 * 86_400} />
-        </SelectField>
+        <DurationField label="Expires after" name="expiry" placeholder="With your own token, or never" />
       </div>
       <ScopeBuilder scope={scope} onChange={setScope} />
       <Checkbox

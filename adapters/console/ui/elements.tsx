@@ -68,31 +68,18 @@ export function CopyButton(props: {
   return (
     <Button
       class={props.class}
-      onClick={async ({ currentTarget }) => {
-        const isCopied = await copy(text(), currentTarget)
-        announce(isCopied ? done : 'The browser does not permit copying')
+      onClick={async () => {
+        try {
+          await navigator.clipboard.writeText(text())
+          announce(done)
+        } catch {
+          announce('The browser permits copying only over HTTPS and on localhost')
+        }
       }}
     >
       {label}
     </Button>
   )
-}
-
-/** Copies a text, from a field beside a button where the page has no clipboard, because it is not secure. */
-async function copy(text: string, button: HTMLButtonElement): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    const field = document.createElement('textarea')
-    field.value = text
-    button.after(field)
-    field.select()
-    const isCopied = document.execCommand('copy')
-    field.remove()
-    button.focus()
-    return isCopied
-  }
 }
 
 /** Copies a call as a shell command; nothing where the server has no address. */

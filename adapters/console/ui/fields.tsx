@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
-import { DURATION_UNITS } from '../format.ts'
+import { secondsOf } from '../format.ts'
 
 /** The values of a form by the names of its controls. A checkbox that is not checked has none. */
 export type FormValues = Readonly<Record<string, string | undefined>>
@@ -41,19 +41,25 @@ export function Field(props: {
   )
 }
 
-/** A labelled line of text, or a whole number that is not negative. */
+/** A labelled line of text, or a whole number. */
 export function TextField(props: {
   readonly label: string
   readonly name: string
   readonly hint?: ComponentChildren | undefined
   readonly initial?: string | undefined
+  readonly placeholder?: string | undefined
+  /** The id of a `<datalist>` with suggestions. */
+  readonly list?: string | undefined
   /** Returns the problem with a text, which keeps the form from being submitted. */
   readonly check?: ((value: string) => string | undefined) | undefined
   readonly isRequired?: boolean | undefined
   readonly isNumber?: boolean | undefined
+  /** The least number. Default 0. */
+  readonly min?: number | undefined
   readonly onInput?: ((value: string) => void) | undefined
 }) {
-  const { label, name, hint, initial, check, isRequired = false, isNumber = false, onInput } = props
+  const { label, name, hint, initial, placeholder, list, check, onInput } = props
+  const { isRequired = false, isNumber = false, min = 0 } = props
   const [problem, setProblem] = useState<string>()
   return (
     <Field label={label} hint={hint} problem={problem}>
@@ -62,11 +68,13 @@ export function TextField(props: {
           {...control}
           name={name}
           type={(isNumber ? 'number' : 'text') as 'text'}
-          min={isNumber ? 0 : undefined}
+          min={isNumber ? min : undefined}
           max={isNumber ? Number.MAX_SAFE_INTEGER : undefined}
           required={isRequired}
           autocomplete="off"
           spellcheck={false}
+          placeholder={placeholder}
+          list={list}
           defaultValue={initial}
           onInput={({ currentTarget: input }) => {
             const found = input.value === '' ? undefined : check?.(input.value)
@@ -117,7 +125,7 @@ export function SelectField<Value extends string>(props: {
   readonly value: Value
   readonly options: Options<Value>
   readonly onChange?: ((value: Value) => void) | undefined
-  /** Shown while an option is chosen that needs more: see `.controls` in `forms.css`. */
+  /** More that the chosen option needs. */
   readonly children?: ComponentChildren | undefined
 }) {
   const { label, hint, children, ...select } = props
@@ -133,39 +141,34 @@ export function SelectField<Value extends string>(props: {
   )
 }
 
-/** A number and its unit of time, as the values `name` and `name-unit`. */
+const DURATIONS = ['1 hour', '1 day', '7 days', '30 days']
+
+/** A duration such as `7 days`, or a word. */
 export function DurationField(props: {
   readonly label: string
   readonly name: string
-  readonly seconds: number
+  readonly hint?: string | undefined
+  readonly initial?: string | undefined
+  /** What an empty field means. */
+  readonly placeholder: string
+  readonly word?: string | undefined
 }) {
-  const { label, name, seconds } = props
-  const [unit] = DURATION_UNITS.find(([size]) => seconds >= size && seconds % size === 0) ?? [1]
+  const { word, ...field } = props
+  const id = useId()
+  const check = (text: string) =>
+    text === word || secondsOf(text) !== undefined
+      ? undefined
+      : `A number of days, hours, minutes or seconds${word ? `, or “${word}”` : ''}`
   return (
     <>
-      <input
-        class="short"
-        aria-label={label}
-        name={name}
-        inputMode="numeric"
-        defaultValue={String(seconds / unit)}
-      />
-      <Select
-        label={`Unit of ${label.toLowerCase()}`}
-        name={`${name}-unit`}
-        value={String(unit)}
-        options={DURATION_UNITS.map(([size, noun]) => [String(size), `${noun}s`] as const)}
-      />
+      <TextField {...field} list={id} check={check} />
+      <datalist id={id}>
+        {[...DURATIONS, ...(word ? [word] : [])].map((text) => (
+          <option key={text} value={text} />
+        ))}
+      </datalist>
     </>
   )
-}
-
-/** The seconds of a {@link DurationField}. Throws an error with a readable message unless they are positive. */
-export function secondsOf(values: FormValues, name: string, label: string): number {
-  const count = values[name] ?? ''
-  const seconds = /^[0-9]+$/.test(count.trim()) ? Number(count) * Number(values[`${name}-unit`]) : 0
-  if (seconds > 0 && Number.isSafeInteger(seconds)) return seconds
-  throw new Error(`${label}: ${JSON.stringify(count)} is not a positive whole number`)
 }
 
 /** A checkbox with its label. */
