@@ -68,9 +68,10 @@ export class Server {
   readonly describe = ({ code, message, mayHaveEffects, cause }: HeadwaterError): string => {
     const doubt = mayHaveEffects ? '; the request may have taken effect' : ''
     if (message.startsWith(UNREACHABLE) && cause !== undefined) {
-      const failure = connectionFailure(cause)
-      this.isRefused = failure.code === 'ECONNREFUSED'
-      return `cannot reach ${this.#name}: ${failure.reason}${doubt}${this.#hint(failure)}`
+      const { code, reason } = connectionFailure(cause)
+      this.isRefused = code === 'ECONNREFUSED'
+      const mayNeedTls = !this.#hasResponded && this.#url.startsWith('http:') && CLOSED.test(code)
+      return `cannot reach ${this.#name}: ${reason}${doubt}${mayNeedTls ? USE_TLS : ''}`
     }
     if (!OF_CLIENT.test(message)) return `${printable(message)} (${code})${doubt}`
     // The client names the option, not the argument.
@@ -85,20 +86,14 @@ export class Server {
     const path = pathname.slice(1)
     return `${origin}/${redact(path, path)}`
   }
-
-  /** A guess that a connection without TLS reached a server with TLS, which closed it. */
-  #hint({ code, isParserError }: ConnectionFailure): string {
-    const mayNeedTls = CLOSED.has(code) || isParserError
-    if (this.#hasResponded || !mayNeedTls || !this.#url.startsWith('http:')) return ''
-    return '; if the server uses TLS, try a URL that begins with https:'
-  }
 }
 
 const NO_TLS = 'the server does not use TLS; try a URL that begins with http:'
 const TRUST = 'set NODE_EXTRA_CA_CERTS to trust it'
 
-/** How a connection ends at a server with TLS that got plain text. The codes are those of Node. */
-const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+/** How a connection without TLS ends at a server with TLS. The codes are those of Node. */
+const CLOSED = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+)$/
+const USE_TLS = '; if the server uses TLS, try a URL that begins with https:'
 
 /** Errors of connections in words. */
 const REASONS: Readonly<Record<string, (message: string) => string>> = {
@@ -112,20 +107,13 @@ const REASONS: Readonly<Record<string, (message: string) => string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: (message) => `${message}; ${TRUST}`,
 }
 
-interface ConnectionFailure {
-  readonly code: string
-  readonly reason: string
-  /** Whether the response was not HTTP, such as a TLS alert. */
-  readonly isParserError: boolean
-}
-
-/** Describes why a request failed. */
-function connectionFailure(error: unknown): ConnectionFailure {
+/** Returns the code of Node of a request that failed, and a description. */
+function connectionFailure(error: unknown): { readonly code: string; readonly reason: string } {
   // Node's `fetch` has the reason in the cause, its HTTP/2 in the error.
   const { cause = error } = error as { cause?: unknown }
-  const known = Object(cause) as Partial<Record<'name' | 'code' | 'message', unknown>>
+  const known = Object(cause) as Partial<Record<'code' | 'message', unknown>>
   const code = String(known.code)
   const message = printable(String(known.message || (error as Error).message).trim())
   const reasonOf = Object.hasOwn(REASONS, code) ? REASONS[code] : undefined
-  return { code, reason: reasonOf?.(message) ?? message, isParserError: known.name === 'HTTPParserError' }
+  return { code, reason: reasonOf?.(message) ?? message }
 }

@@ -146,8 +146,7 @@ export async function withTarget<Result>(
   use: (hw: Headwater, connected: Connected) => Promise<Result>,
   { mustExist = true, ...options }: UseOptions = {},
 ): Promise<Result> {
-  const stop = stopSignal(context)
-  const { signal } = stop
+  const { signal, dispose } = stopSignal(context)
   let server: Server | undefined
   try {
     if (mustExist && target.kind !== 'service') await checkExists(target)
@@ -158,25 +157,23 @@ export async function withTarget<Result>(
   } catch (error) {
     const isOfEngine = HeadwaterError.is(error)
     if (isOfEngine && signal.aborted) throw signal.reason
-    const reported = isOfEngine && server !== undefined ? new CliError(1, server.describe(error)) : error
-    if (target.kind === 'service') {
-      const { code } = (isOfEngine ? error : ((error as Error).cause ?? {})) as { readonly code?: unknown }
-      if (code === 'authn') context.printError(tokenHint(target))
-      if (server?.isRefused && target.url === DEFAULT_URL) {
-        context.printError('Start a server with `headwater serve`, or open a directory with `--storage`')
-      }
+    if (target.kind !== 'service' || server === undefined) throw error
+    const reported = isOfEngine ? new CliError(1, server.describe(error)) : error
+    const { code } = (isOfEngine ? error : ((error as Error).cause ?? {})) as { readonly code?: unknown }
+    if (code === 'authn') {
+      context.printError(
+        target.tokenSource === undefined
+          ? 'No access token was given; set HEADWATER_TOKEN, or use `headwater login`'
+          : `The access token of ${target.tokenSource} is not valid`,
+      )
+    }
+    if (server.isRefused && target.url === DEFAULT_URL) {
+      context.printError('Start a server with `headwater serve`, or open a directory with `--storage`')
     }
     throw reported
   } finally {
-    stop.dispose()
+    dispose()
   }
-}
-
-/** Explains the rejection of a request by its access token. */
-function tokenHint({ tokenSource }: ServiceTarget): string {
-  return tokenSource === undefined
-    ? 'No access token was given; set HEADWATER_TOKEN, or use `headwater login`'
-    : `The access token of ${tokenSource} is not valid`
 }
 
 /** Connects to a server, or opens a storage, and closes it after the use. */
@@ -186,27 +183,25 @@ export async function connected<Result>(
   { onRetry, giveUp, signal, ...options }: Omit<UseOptions, 'mustExist'>,
   use: (hw: Headwater, server: Server | undefined) => Promise<Result>,
 ): Promise<Result> {
-  const { clock, http2 = false } = context
-  const server = target.kind === 'service' ? new Server(target, context.fetch) : undefined
-  const hw =
-    target.kind === 'service'
-      ? await connect({
-          url: target.url,
-          token: target.token,
-          // `s2` for the hosted service.
-          headerPrefix: context.env.HEADWATER_HEADER_PREFIX === 's2' ? 's2' : 'svc',
-          fetch: server!.fetch,
-          http2,
-          clock,
-          defaultRetention: 'server',
-          onRetry: onRetry && ((error) => onRetry(server!.describe(error))),
-          signal: giveUp === undefined ? signal : AbortSignal.any([giveUp, ...(signal ? [signal] : [])]),
-          ...options,
-        })
-      : await openEngine(target, context, (error) => context.printError(printable(String(error))))
-  try {
-    return await use(hw, server)
-  } finally {
-    await hw.close()
+  const { clock, http2 = false, env, printError } = context
+  if (target.kind !== 'service') {
+    const hw = await openEngine(target, context, (error) => printError(printable(String(error))))
+    return use(hw, undefined).finally(() => hw.close())
   }
+  const server = new Server(target, context.fetch)
+  const signals = [giveUp, signal].filter((one) => one !== undefined)
+  const hw = await connect({
+    url: target.url,
+    token: target.token,
+    // `s2` for the hosted service.
+    headerPrefix: env.HEADWATER_HEADER_PREFIX === 's2' ? 's2' : 'svc',
+    fetch: server.fetch,
+    http2,
+    clock,
+    defaultRetention: 'server',
+    onRetry: onRetry && ((error) => onRetry(server.describe(error))),
+    signal: AbortSignal.any(signals),
+    ...options,
+  })
+  return use(hw, server).finally(() => hw.close())
 }

@@ -115,17 +115,18 @@ export function encryptionKey(
   { encryptionKey: option, encryptionKeyFile: file }: KeyOptions,
   { env }: Pick<CliContext, 'env'>,
 ): string | undefined {
-  const given = file === undefined ? (option ?? env[KEY_VARIABLE]) : textOfFile(file)
-  const key = given?.trim()
+  const given = file === undefined ? (option ?? env[KEY_VARIABLE]) : contentOfFile(file)
+  const key = given?.toString().trim()
   if (!key) return undefined
   const name = file ? '`--encryption-key-file`' : option ? '`--encryption-key`' : KEY_VARIABLE
   validateArgument(() => new EncryptionKey(key).bytes, name)
   return key
 }
 
-function textOfFile(path: string): string {
+/** Reads a file that an option names. @throws CliError */
+export function contentOfFile(path: string): Buffer {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path)
   } catch (error) {
     throw new CliError(1, `cannot read ${quotePath(path)}: ${redact((error as Error).message, path)}`)
   }

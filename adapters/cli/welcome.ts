@@ -1,23 +1,20 @@
 import { rootTokenProblem } from '../../src/engine/access/tokens.ts'
 import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
-import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'
 import { CliError } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './target.ts'
 import { retentionText } from './values.ts'
 
 /**
- * The source of the root token of a server: `option` and `environment` set it at this start, `new` was
+ * The root token of a server, and its source: `option` and `environment` set it at this start, `new` was
  * created at this start, `stored` at an earlier one.
  */
 export type RootToken =
-  | { readonly source: 'option' | 'environment' | 'stored' }
-  | { readonly source: 'new'; readonly token: string }
+  | { readonly source: 'option' | 'environment' | 'new'; readonly token: string }
+  | { readonly source: 'stored' }
 
-export interface GivenRootToken {
-  readonly source: 'option' | 'environment'
-  readonly token: string
-}
+/** A root token that the user sets. */
+export type GivenRootToken = Extract<RootToken, { readonly token: string }>
 
 /**
  * Returns the root token that the user sets, if any. An empty environment variable counts as unset.
@@ -53,14 +50,14 @@ export async function establishRootToken(hw: Engine, given: GivenRootToken | und
     if (!HeadwaterError.is(error) || error.code !== 'invalid') throw error
     throw invalidToken(given, error.message)
   }
-  return { source: given.source }
+  return given
 }
 
 function invalidToken({ source }: GivenRootToken, problem: string): CliError {
   return new CliError(2, `${source === 'option' ? '`--root-token`' : ROOT_TOKEN_VARIABLE}: ${problem}`)
 }
 
-export interface WelcomeDetails {
+interface WelcomeDetails {
   readonly url: string
   /** The address that the server listens on. */
   readonly host: string
@@ -68,8 +65,6 @@ export interface WelcomeDetails {
   readonly storage: string
   /** How long new streams keep records by default. */
   readonly retention: RetentionPolicy
-  /** The version of Node. */
-  readonly node: string
   /** `open` without authentication, else where the root token comes from. */
   readonly access: 'open' | RootToken
   /** The code with which the link to the console signs in; undefined for a link without one. */
@@ -81,7 +76,7 @@ const ALL_ADDRESSES = new Set(['0.0.0.0', '::'])
 /**
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
-export function welcome({ url, host, storage, retention, access, node, code }: WelcomeDetails): string[] {
+export function welcome({ url, host, storage, retention, access, code }: WelcomeDetails): string[] {
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
@@ -92,7 +87,6 @@ export function welcome({ url, host, storage, retention, access, node, code }: W
     `headwater listens on ${url}${ALL_ADDRESSES.has(host) ? `, and on every other address of this machine (${host})` : ''}`,
     `Storage: ${storage}`,
     `Retention: new streams keep records ${retentionText(retention)} by default`,
-    ...nodeLines(node),
     ...accessLines(access),
     code === undefined
       ? `Console: ${url}`
@@ -103,14 +97,6 @@ export function welcome({ url, host, storage, retention, access, node, code }: W
     `${curl} ${records}${authorization} ${basin} ${json} -d '{"records":[{"body":"hello"}]}'`,
     `${curl} '${records}?seq_num=0'${authorization} ${basin}`,
     'Press Ctrl+C to stop.',
-  ]
-}
-
-function nodeLines(version: string): string[] {
-  if (hasStreamResetLimits(version)) return []
-  const requests = `${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
-  return [
-    `Node ${version} ends an HTTP/2 connection after ${requests}: use Node 22.10 or later (docs/limits.md)`,
   ]
 }
 

@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 import { parse as parseYaml } from 'yaml'
 import type { BasinConfigInput, StreamConfigInput } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
+import { BASIN_CONFIG_INPUT, STREAM_CONFIG_INPUT } from '../../src/wire/json-config.ts'
 
 /** Basins and streams with their configurations, as a file declares them. */
 export interface ResourceSpec {
@@ -68,25 +69,17 @@ export const RESOURCE_SCHEMA = {
   }),
 } as const
 
-interface WireStreamConfig {
-  readonly storage_class?: StreamConfigInput['storageClass']
+/** The configuration of a stream in the file: durations are text. */
+interface StreamEntry {
   readonly retention_policy?: string
-  readonly timestamping?: StreamConfigInput['timestamping']
   readonly delete_on_empty?: { readonly min_age?: string }
 }
 
-interface WireBasinConfig {
-  readonly default_stream_config?: WireStreamConfig
-  readonly create_stream_on_append?: boolean
-  readonly create_stream_on_read?: boolean
-  readonly stream_cipher?: BasinConfigInput['streamCipher']
-}
-
-interface WireSpec {
+interface FileContent {
   readonly basins?: readonly {
     readonly name: string
-    readonly config?: WireBasinConfig
-    readonly streams?: readonly { readonly name: string; readonly config?: WireStreamConfig }[]
+    readonly config?: { readonly default_stream_config?: StreamEntry }
+    readonly streams?: readonly { readonly name: string; readonly config?: StreamEntry }[]
   }[]
 }
 
@@ -97,7 +90,7 @@ interface WireSpec {
  */
 export function parseResources(text: string): ResourceSpec {
   const content = withoutNulls(contentOf(text))
-  const validate = new Ajv({ strict: false }).compile<WireSpec>(RESOURCE_SCHEMA)
+  const validate = new Ajv({ strict: false }).compile<FileContent>(RESOURCE_SCHEMA)
   if (!validate(content)) throw specError(validate.errors![0]!)
   const { basins = [] } = content
   assertUnique(basins, 'basins')
@@ -110,7 +103,10 @@ export function parseResources(text: string): ResourceSpec {
         config: basinConfig(config, `${path}/config`),
         streams: streams.map((stream, j) => ({
           name: stream.name,
-          config: streamConfig(stream.config ?? {}, `${path}/streams/${j}/config`),
+          config: STREAM_CONFIG_INPUT.read(
+            wireForm(stream.config ?? {}, `${path}/streams/${j}/config`),
+            path,
+          ),
         })),
       }
     }),
@@ -150,33 +146,31 @@ function assertUnique(resources: readonly { readonly name: string }[], path: str
   if (index >= 0) throw invalid(`${path} has two entries named \`${names[index]}\``, `${path}/${index}/name`)
 }
 
-function basinConfig(config: WireBasinConfig, path: string): BasinConfigInput {
-  return defined({
-    defaultStreamConfig:
-      config.default_stream_config &&
-      streamConfig(config.default_stream_config, `${path}/default_stream_config`),
-    createStreamOnAppend: config.create_stream_on_append,
-    createStreamOnRead: config.create_stream_on_read,
-    streamCipher: config.stream_cipher,
-  })
+function basinConfig(
+  { default_stream_config: defaults, ...config }: { readonly default_stream_config?: StreamEntry },
+  path: string,
+): BasinConfigInput {
+  const ofStreams = defaults && wireForm(defaults, `${path}/default_stream_config`)
+  return BASIN_CONFIG_INPUT.read({ ...config, ...(ofStreams && { default_stream_config: ofStreams }) }, path)
 }
 
-function streamConfig(config: WireStreamConfig, path: string): StreamConfigInput {
-  const { retention_policy: retention, delete_on_empty: deletion } = config
-  return defined({
-    storageClass: config.storage_class,
-    retentionPolicy:
-      retention === undefined ? undefined : retentionPolicy(retention, `${path}/retention_policy`),
-    timestamping: config.timestamping && defined({ ...config.timestamping }),
-    deleteOnEmpty:
-      deletion?.min_age === undefined
-        ? undefined
-        : { minAgeSeconds: seconds(deletion.min_age, `${path}/delete_on_empty/min_age`) },
-  })
-}
-
-function retentionPolicy(text: string, path: string): StreamConfigInput['retentionPolicy'] {
-  return text.toLowerCase() === 'infinite' ? 'infinite' : { ageSeconds: seconds(text, path) }
+/** Returns a configuration as requests have it, with durations in seconds. */
+function wireForm(
+  { retention_policy: retention, delete_on_empty: deletion, ...config }: StreamEntry,
+  path: string,
+) {
+  return {
+    ...config,
+    ...(retention !== undefined && {
+      retention_policy:
+        retention.toLowerCase() === 'infinite'
+          ? { infinite: {} }
+          : { age: seconds(retention, `${path}/retention_policy`) },
+    }),
+    ...(deletion?.min_age !== undefined && {
+      delete_on_empty: { min_age_secs: seconds(deletion.min_age, `${path}/delete_on_empty/min_age`) },
+    }),
+  }
 }
 
 const DAY = 86_400
@@ -201,9 +195,4 @@ function seconds(text: string, path: string): number {
     throw invalid(`${path} must be a duration such as 7days or "2h 30m", not ${JSON.stringify(text)}`, path)
   }
   return sum
-}
-
-/** Without members that are undefined: they would be set. */
-function defined<T extends object>(members: T): T {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T
 }

@@ -137,7 +137,7 @@ describe('headwater serve', () => {
   })
 
   it.each([
-    [CERT, './missing.pem', 'cannot read `./missing.pem` of `--tls-key`: ENOENT'],
+    [CERT, './missing.pem', 'cannot read `./missing.pem`: ENOENT'],
     [KEY, KEY, `cannot use the certificate \`${KEY}\` with the key \`${KEY}\`: both must be in PEM`],
   ])('rejects %s and %s as certificate and key', async (cert, key, message) => {
     const { storage, counts } = counted(memory())

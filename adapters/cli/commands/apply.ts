@@ -1,13 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 import { Option } from '@commander-js/extra-typings'
 import { type Headwater, HeadwaterError } from '../../../src/index.ts'
 import { applyResources, type ResourceChange } from '../../resources/apply-resources.ts'
 import { parseResources, RESOURCE_SCHEMA, type ResourceSpec } from '../../resources/resource-spec.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, printable, quotePath, redact } from '../errors.ts'
+import { CliError, printable, quotePath } from '../errors.ts'
 import { targetCommand } from '../options.ts'
 import { withHeadwater } from '../target.ts'
-import { nameText } from '../values.ts'
+import { contentOfFile, nameText } from '../values.ts'
 
 export const applyCommand = (context: CliContext) =>
   targetCommand('apply', {
@@ -40,24 +40,18 @@ export const applyCommand = (context: CliContext) =>
  *
  * @throws CliError if there is no such file, or if it declares something else.
  */
-export async function readResources(path: string, context: Pick<CliContext, 'input'>): Promise<ResourceSpec> {
-  const name = path === '-' ? 'standard input' : quotePath(path)
-  const text = await textOf(path, context).catch((error) => {
-    throw new CliError(1, `cannot read ${name}: ${redact((error as Error).message, path)}`)
-  })
+export async function readResources(
+  path: string,
+  { input }: Pick<CliContext, 'input'>,
+): Promise<ResourceSpec> {
+  const content = path === '-' ? await buffer(input()) : contentOfFile(path)
   try {
-    return parseResources(text)
+    return parseResources(content.toString())
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
+    const name = path === '-' ? 'standard input' : quotePath(path)
     throw new CliError(1, `${name} cannot be applied: ${printable(error.message)}`)
   }
-}
-
-async function textOf(path: string, { input }: Pick<CliContext, 'input'>): Promise<string> {
-  if (path !== '-') return readFile(path, 'utf8')
-  const chunks: Buffer[] = []
-  for await (const chunk of input()) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks).toString()
 }
 
 /** Applies the file, and prints a line for each basin and stream. */

@@ -1,8 +1,8 @@
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { CliContext } from '../context.ts'
 import { CliError, quoteArg, quotePath } from '../errors.ts'
+import { answerFrom } from '../input.ts'
 import { newCommand } from '../options.ts'
 
 /** The folders of the examples, which the build has put beside this module. */
@@ -44,18 +44,9 @@ async function chosen(names: readonly string[], { input, print, printError }: Cl
     print(`${name.padEnd(width)}  ${(await manifestOf(join(EXAMPLES, name))).description}`)
   }
   const terminal = input()
-  if (terminal.isTTY) {
-    printError('Name of an example:')
-    const lines = createInterface({ input: terminal })
-    try {
-      for await (const line of lines) {
-        if (line.trim() !== '') return line.trim()
-        break
-      }
-    } finally {
-      lines.close()
-    }
-  }
+  if (terminal.isTTY) printError('Name of an example:')
+  const answer = terminal.isTTY ? await answerFrom(terminal) : ''
+  if (answer !== '') return answer
   throw new CliError(2, 'the name of an example is required: headwater init EXAMPLE')
 }
 

@@ -1,9 +1,8 @@
-import { createInterface } from 'node:readline'
-import { Writable } from 'node:stream'
 import { HeadwaterError } from '../../../src/index.ts'
 import type { CliContext } from '../context.ts'
 import { readContexts, writeContexts } from '../contexts.ts'
 import { CliError, printable, quoteArg } from '../errors.ts'
+import { answerFrom } from '../input.ts'
 import { newCommand } from '../options.ts'
 import { printTable } from '../output.ts'
 import { DEFAULT_URL, serverWith, withTarget } from '../target.ts'
@@ -53,17 +52,11 @@ function contextName(name: string): string {
   )
 }
 
-/** Reads one line, which is not shown if it is typed. */
-async function readToken(url: string, context: CliContext): Promise<string> {
-  const input = context.input()
-  if (input.isTTY) context.printError(`Access token for ${url} (not shown):`)
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const lines = createInterface({ input, output: silent, terminal: input.isTTY === true })
-  try {
-    for await (const line of lines) if (line.trim() !== '') return line.trim()
-  } finally {
-    lines.close()
-  }
+async function readToken(url: string, { input, printError }: CliContext): Promise<string> {
+  const source = input()
+  if (source.isTTY) printError(`Access token for ${url} (not shown):`)
+  const token = await answerFrom(source, true)
+  if (token !== '') return token
   throw new CliError(2, 'no access token was given; a server without authentication needs `--no-token`')
 }
 

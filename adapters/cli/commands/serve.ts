@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
@@ -19,7 +19,7 @@ import { withRequestLog } from '../request-log.ts'
 import { SignIn } from '../sign-in.ts'
 import { directoryAt, openEngine, type StorageLocation, storageLocation } from '../storage.ts'
 import { ROOT_TOKEN_VARIABLE } from '../target.ts'
-import { basinName, fail, integer, nonEmpty, retention } from '../values.ts'
+import { basinName, contentOfFile, fail, integer, nonEmpty, retention } from '../values.ts'
 import { establishRootToken, givenRootToken, welcome } from '../welcome.ts'
 import { apply, readResources } from './apply.ts'
 
@@ -174,7 +174,7 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
   const { auth, host, log, tlsCert, tlsKey } = options
   const onError = (error: unknown) => context.printError(describeError(error))
   const given = auth ? givenRootToken(options.rootToken, context.env) : undefined
-  const tls = tlsCert && tlsKey ? await readIdentity(tlsCert, tlsKey) : undefined
+  const tls = tlsCert && tlsKey ? readIdentity(tlsCert, tlsKey) : undefined
   // Standard output is for log lines that a program can parse.
   const print = log === 'json' ? context.printError : context.print
   const resources =
@@ -202,7 +202,6 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
       storage: `${location.text}${created}`,
       retention: options.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy,
       access,
-      node: process.versions.node,
       code: isOffered ? signIn.offer() : undefined,
     })
     for (const line of lines) print(line)
@@ -261,8 +260,8 @@ function describeError(error: unknown): string {
 }
 
 /** @throws CliError if the files cannot be read or do not belong together. */
-async function readIdentity(cert: string, key: string): Promise<TlsIdentity> {
-  const identity = { cert: await readPem(cert, '--tls-cert'), key: await readPem(key, '--tls-key') }
+function readIdentity(cert: string, key: string): TlsIdentity {
+  const identity = { cert: contentOfFile(cert), key: contentOfFile(key) }
   try {
     createSecureContext(identity)
     return identity
@@ -271,15 +270,6 @@ async function readIdentity(cert: string, key: string): Promise<TlsIdentity> {
     const message = printable((error as Error).message)
     const reason = /no start line/i.test(message) ? 'both must be in PEM' : message
     throw new CliError(1, `cannot use the ${files}: ${reason}`)
-  }
-}
-
-async function readPem(path: string, option: string): Promise<Buffer> {
-  try {
-    return await readFile(path)
-  } catch (error) {
-    const message = redact((error as Error).message, path)
-    throw new CliError(1, `cannot read ${quotePath(path)} of \`${option}\`: ${message}`)
   }
 }
 

@@ -1,11 +1,10 @@
 import { Option } from '@commander-js/extra-typings'
-import { isEmptyScope, permitsOperation } from '../../../src/core/permission.ts'
-import type { AccessTokenInfo, AccessTokenInput } from '../../../src/index.ts'
+import { isEmptyScope } from '../../../src/core/permission.ts'
+import type { AccessTokenInfo } from '../../../src/index.ts'
 import {
   accessScope,
   accessTokenIdProblem,
   accessTokenPrefixProblem,
-  GROUP_OF,
   OPERATION_LEVELS,
   OPERATIONS,
   type Operation,
@@ -86,7 +85,6 @@ const issueCommand = (context: CliContext) =>
         const byDefault = server !== undefined ? 'as long as the token that issued it' : 'until it is revoked'
         const validity = expiresAt === undefined ? byDefault : `until ${timeText(expiresAt)}`
         context.printError(`Issued access token ${printable(id)}, valid ${validity}. It is not shown again.`)
-        for (const line of emptyScopeNotes(input)) context.printError(line)
       })
     })
 
@@ -151,21 +149,6 @@ function operationGroupTexts(groups: OperationGroups): string[] {
     const permissions = [...(read ? ['read'] : []), ...(write ? ['write'] : [])]
     return permissions.length === 0 ? [] : [`${level}:${permissions.join('+')}`]
   })
-}
-
-/** A scope that permits operations on basins or streams but matches none is legal, but hardly intended. */
-function emptyScopeNotes(input: AccessTokenInput): string[] {
-  const scope = accessScope(input.scope)
-  const permitted = OPERATIONS.filter((operation) => permitsOperation(scope, operation))
-  const levels = new Set(permitted.map((operation) => GROUP_OF[operation][0]))
-  const notes: string[] = []
-  if ((levels.has('basin') || levels.has('stream')) && scope.basins === null) {
-    notes.push('Note: no basin is in its scope; use --basins to add some')
-  }
-  if (levels.has('stream') && scope.streams === null) {
-    notes.push('Note: no stream is in its scope; use --streams to add some')
-  }
-  return notes
 }
 
 const HEADINGS = ['ID', 'EXPIRES', 'BASINS', 'STREAMS', 'ACCESS TOKENS', 'OPERATIONS', 'AUTO-PREFIX']
