@@ -18,13 +18,11 @@ export interface CreateOptions extends CallOptions {
   readonly requestToken?: string | undefined
 }
 
-/** The members of {@link CreateOptions}. */
 export const CREATE_OPTIONS: MembersOf<CreateOptions> = { ...CALL_OPTIONS, requestToken: 'string' }
 
 /** Options of `createStream`. */
 export interface CreateStreamOptions extends CreateOptions, StreamCreation {}
 
-/** The members of {@link CreateStreamOptions}. */
 export const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = {
   ...CREATE_OPTIONS,
   ...STREAM_CREATION,

@@ -11,7 +11,6 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The members of {@link CallOptions}. */
 export const CALL_OPTIONS: MembersOf<CallOptions> = { signal: assertSignal }
 
 /** Validates the options of a call and returns its signal. Throws `invalid`. */
@@ -44,7 +43,6 @@ export interface SiblingOptions {
   readonly autoCreate?: boolean | undefined
 }
 
-/** The members of {@link StreamOptions}. */
 export const STREAM_OPTIONS: MembersOf<StreamOptions> = {
   config: (value) => assertStreamConfig(value as StreamConfigInput),
   // Checked when an encrypted stream needs it: `encryption_key_invalid`.

@@ -19,7 +19,6 @@ export interface BasinOptions {
   readonly autoCreate?: boolean | undefined
 }
 
-/** The members of {@link BasinOptions}. */
 export const BASIN_OPTIONS: MembersOf<BasinOptions> = { autoCreate: 'boolean' }
 
 /**

@@ -30,11 +30,8 @@ export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
-/** A problem with a value. */
 interface StandardIssue {
-  /** Describes the issue. */
   readonly message: string
-  /** The path in the value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
@@ -241,5 +238,4 @@ export class OrderedEncoder {
   }
 }
 
-/** Encodes one value. */
 export type Encode<Input> = (value: Input) => MaybePromise<string>

@@ -26,7 +26,6 @@ export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The members of {@link ReadOptions}. */
 export const READ_OPTIONS: MembersOf<ReadOptions> = {
   as: oneOf(['string', 'bytes']),
   commands: 'boolean',
@@ -133,9 +132,7 @@ export class ReadSession<
     )
   }
 
-  /**
-   * Resolves to all records of a session that ends, as `stream.read()` does. All of them are held in memory.
-   */
+  /** Resolves to all records of a session that ends, as `stream.read()` does. Holds all of them in memory. */
   async toArray(): Promise<Item[]> {
     const items: Item[] = []
     for await (const { records } of this.batches()) for (const record of records) items.push(record)

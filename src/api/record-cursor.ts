@@ -5,9 +5,7 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 
-/**
- * Shows that a waiting read is alive (docs/protocol.md "Heartbeats"): the time in milliseconds, and the tail.
- */
+/** Shows that a waiting read is alive (docs/protocol.md "Heartbeats"): time in milliseconds, and tail. */
 export interface Heartbeat {
   readonly kind: 'heartbeat'
   readonly timestamp: number

@@ -8,9 +8,7 @@ import type {
   StreamReconfiguration,
 } from '../model/config.ts'
 
-/**
- * The protocol's default of each setting of a stream (docs/protocol.md "Configuration"). Callers receive it.
- */
+/** The protocol's defaults of a stream's settings (docs/protocol.md "Configuration"). Callers receive it. */
 export const SYSTEM_STREAM_CONFIG: StreamConfig = Object.freeze({
   storageClass: 'express',
   retentionPolicy: Object.freeze({ ageSeconds: 604_800 }),

@@ -46,7 +46,6 @@ export function isReadRecorded(expiry: Expiry, use: StreamUse, now: number): boo
   return now - lastUseAt(use) >= readStepMs(expiry.idleSeconds)
 }
 
-/** Decides about a stream that may have expired. */
 export function decideExpiry(expiry: Expiry | undefined, use: StreamUse, now: number): LifetimeDecision {
   if (expiry === undefined) return null
   const at = streamExpiresAt(expiry, use)

@@ -12,7 +12,6 @@ import type { ListQuery, Page } from '../model/info.ts'
 import { STREAM_NAME_BYTES_MAX } from '../model/limits.ts'
 import type { NameRole } from '../model/names.ts'
 
-/** The permissions of a caller. */
 export interface Grant {
   /** The id of the issued token; null for the owner. */
   readonly tokenId: string | null
@@ -28,11 +27,8 @@ export interface Grant {
  * takes them without and adds it. Absent members do not restrict the operation.
  */
 export interface Resource {
-  /** The name of the basin. */
   readonly basin?: string | undefined
-  /** The name of the stream. */
   readonly stream?: string | undefined
-  /** The id of the access token. */
   readonly tokenId?: string | undefined
 }
 
@@ -112,9 +108,7 @@ function includes(outer: ResourceSet | null, inner: ResourceSet | null): boolean
   return inner.exact === '' || covers(outer, inner.exact)
 }
 
-/**
- * Restricts a list query to a resource set; undefined if nothing can match (docs/protocol.md "Permissions").
- */
+/** Restricts a list query to a resource set (docs/protocol.md "Permissions"); undefined if none can match. */
 export function scopedQuery(set: ResourceSet | null, query: ListQuery): ListQuery | undefined {
   if (set === null) return undefined
   const { prefix = '' } = query

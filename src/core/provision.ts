@@ -36,9 +36,7 @@ export function decideEnsure<Config extends BasinConfig | StreamConfig>(
   return sameConfig(withStorageClass(existing.config), withStorageClass(desired)) ? 'noop' : 'update'
 }
 
-/**
- * A default storage class that is not set is reported like one that is (docs/protocol.md "Configuration").
- */
+/** An unset default storage class is reported like one that is set (docs/protocol.md "Configuration"). */
 function withStorageClass<Config extends BasinConfig | StreamConfig>(config: Config): Config {
   if (!('defaultStreamConfig' in config)) return config
   const { storageClass } = SYSTEM_STREAM_CONFIG

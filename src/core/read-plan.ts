@@ -9,13 +9,11 @@ import type { StreamState } from './sequence.ts'
 /** A unary read returns one batch and is always bounded; a session delivers batches as they arrive. */
 export type ReadKind = 'unary' | 'session'
 
-/** How a read is performed. */
 export interface ReadPlan {
   /** The first record: by sequence number, or the first with this timestamp or a later one. */
   readonly start: { readonly seqNum: number } | { readonly timestamp: number }
   /** The read never returns records below it: the trim point when it was opened, or an earlier one. */
   readonly floor: number
-  /** The bounds of the read. */
   readonly limits: ReadLimits
   /** Milliseconds to wait at the tail; Infinity waits forever. */
   readonly waitMs: number
@@ -23,7 +21,6 @@ export interface ReadPlan {
   readonly chasesTail: boolean
 }
 
-/** The decision about a read. */
 export type ReadOutcome =
   | { readonly kind: 'read'; readonly plan: ReadPlan }
   /** Rejected with `range_not_satisfiable` and the tail. */
@@ -121,7 +118,6 @@ export function heartbeatGapMs(random: number): number {
 
 /** The remaining limits of a read; Infinity is unlimited. */
 export interface ReadLimits {
-  /** Records. */
   readonly count: number
   /** Metered bytes. */
   readonly bytes: number
@@ -177,13 +173,10 @@ export function admitsAll(
 
 /** The records that limits admit: the first `count` of them. */
 export interface Admitted {
-  /** The number of records. */
   readonly count: number
-  /** Their metered size. */
   readonly meteredBytes: number
 }
 
-/** The properties of a record that limits apply to. */
 export interface SizedRecord {
   readonly timestamp: number
   readonly meteredBytes: number

@@ -1,4 +1,3 @@
-/** The state of an append. */
 interface AttemptState {
   readonly kind:
     | 'queued'

@@ -84,7 +84,6 @@ export function reclaimTimes(
   return { trimmedAt: trim?.at ?? null, expiresAt: blockExpiresAt(block, log.extensions) }
 }
 
-/** Whether a block with these times may be freed. */
 export function isReclaimable(
   { trimmedAt, expiresAt }: ReturnType<typeof reclaimTimes>,
   { now, trimmedBefore }: { readonly now: number; readonly trimmedBefore: number },

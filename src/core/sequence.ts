@@ -64,7 +64,6 @@ export function streamTailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'w
   return writeState?.closed ? { ...tail, closed: true } : tail
 }
 
-/** A rejected batch. */
 export interface Refused {
   readonly kind: 'refused'
   readonly error: HeadwaterError
@@ -185,7 +184,6 @@ function tooManyProducers(): HeadwaterError {
   return new HeadwaterError('too_many_producers', message, { field: 'producer' })
 }
 
-/** A batch with its positions. */
 export interface Sequenced {
   readonly kind: 'sequenced'
   readonly records: readonly SequencedRecord[]

@@ -107,7 +107,6 @@ export function basinNotFound(name: string): HeadwaterError {
   return new HeadwaterError('basin_not_found', `basin \`${name}\` not found`)
 }
 
-/** Throws `basin_deletion_pending` if the basin is being deleted. */
 export function assertNotDeleting({ name, deletedAt }: BasinDocument): void {
   if (deletedAt === null) return
   throw new HeadwaterError('basin_deletion_pending', `basin \`${name}\` is being deleted`)

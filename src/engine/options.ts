@@ -147,7 +147,6 @@ function assertOpenOptions(options: OpenOptions): void {
   assertOptions(options, OPEN_OPTIONS)
 }
 
-/** Options with defaults applied. */
 export interface EngineSettings {
   readonly storage: Storage
   readonly clock: Clock

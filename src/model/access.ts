@@ -21,7 +21,6 @@ import {
   unchecked,
 } from './validation.ts'
 
-/** The levels of operation groups. */
 export const OPERATION_LEVELS = ['account', 'basin', 'stream'] as const
 
 /** A level of operation groups. */
@@ -77,9 +76,7 @@ export interface GroupPermissions {
  */
 export type ResourceSet = { readonly exact: string } | { readonly prefix: string }
 
-/**
- * The operations that a token permits, and the resources that it permits them on. `null` matches no resource.
- */
+/** The operations that a token permits, and the resources that it permits them on. `null` matches none. */
 export interface AccessScope {
   /** The basins. */
   readonly basins: ResourceSet | null
@@ -187,7 +184,6 @@ export interface NewAccessToken extends Omit<AccessTokenInfo, 'expiresAt'> {
   readonly expiresAt: number | null
 }
 
-/** The members of {@link AccessTokenInput}. */
 const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
   id: unchecked,
   expiresAt: unchecked,

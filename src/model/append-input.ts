@@ -60,17 +60,13 @@ export type RecordInput =
       readonly body?: BytesOrText | undefined
       /** Pairs of name and value, in order; names may repeat but must not be empty. */
       readonly headers?: readonly (readonly [name: BytesOrText, value: BytesOrText])[] | undefined
-      /**
-       * The stream's `timestamping` decides whether and how it is used. By default the time of the append.
-       */
+      /** The stream's `timestamping` decides whether and how it is used. Default: the time of the append. */
       readonly timestamp?: Time | undefined
     }
 
 /** Conditions of an append, checked in this order. An append that does not meet them stores nothing. */
 export interface AppendConditions {
-  /**
-   * The stream's fencing token, at most 36 bytes. Otherwise the append rejects with `fencing_token_mismatch`.
-   */
+  /** The stream's fencing token, at most 36 bytes. Otherwise rejects with `fencing_token_mismatch`. */
   readonly fencingToken?: string | undefined
   /**
    * The sequence number of the first record, 0 included. Otherwise the append rejects with
@@ -92,13 +88,11 @@ export interface AppendConditions {
   readonly streamSeq?: string | undefined
 }
 
-/** The rule of a text without a problem. */
 const assertText =
   (problemOf: (text: string) => string | undefined): Check =>
   (value, field) =>
     assertValid(problemOf(value as string), field)
 
-/** The rule of a fencing token. */
 export const assertFencingToken: Check = assertText(fencingTokenProblem)
 
 const PRODUCER_BATCH: Readonly<Record<keyof ProducerBatch, Check>> = {
@@ -107,7 +101,6 @@ const PRODUCER_BATCH: Readonly<Record<keyof ProducerBatch, Check>> = {
   seq: assertInteger,
 }
 
-/** The members of {@link AppendConditions} with the options of a call. */
 const APPEND_OPTIONS: MembersOf<AppendConditions & { readonly signal: AbortSignal }> = {
   fencingToken: assertFencingToken,
   matchSeqNum: assertInteger,
@@ -127,19 +120,15 @@ export interface AppendInput {
 /** Records that become one stored block: 1 to 1,000. */
 export interface BatchPart {
   readonly records: readonly AppendRecord[]
-  /** The sum of the records' metered sizes. */
   readonly meteredBytes: number
 }
 
 /** A validated and metered batch, with bytes of its own, that is ready for sequencing. */
 export interface AppendBatch extends AppendConditions, BatchPart {
-  /**
-   * All records in order, in parts within the limits of a batch; absent if the batch itself is within them.
-   */
+  /** All records in order, in parts within the limits of a batch; absent if the batch is within them. */
   readonly parts?: readonly BatchPart[] | undefined
 }
 
-/** What a batch may have at most. */
 const BATCH_LIMITS = {
   records: BATCH_RECORDS_MAX,
   meteredBytes: BATCH_METERED_BYTES_MAX,
@@ -181,7 +170,6 @@ export function largeAppendBatch(input: readonly RecordInput[], conditions?: App
   return parts.length === 1 ? batch : { ...batch, parts }
 }
 
-/** Adds up the records of a batch. */
 export class BatchSize {
   records = 0
   meteredBytes = 0
@@ -304,7 +292,7 @@ function partsOfRecord(input: RecordParts): RecordParts {
     throw invalid(`a record must be a string, a Uint8Array or an object${NOT_JSON}`, 'records')
   }
   for (const name in input) {
-    if (!Object.hasOwn(RECORD, name)) throw unknownMember(name, name, RECORD, NOT_JSON)
+    if (!Object.hasOwn(RECORD, name)) throw unknownMember(name, RECORD, NOT_JSON)
   }
   if (input.body === undefined && input.headers === undefined && input.timestamp === undefined) {
     throw invalid(`a record must have \`body\`, \`headers\` or \`timestamp\`${NOT_JSON}`, 'records')

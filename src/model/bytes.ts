@@ -43,7 +43,6 @@ export function lossyTextOf(bytes: Uint8Array): string {
   return bytes.length === 0 ? '' : lossyDecoder.decode(bytes)
 }
 
-/** Whether two arrays have the same bytes. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
@@ -124,9 +123,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   }
 }
 
-/**
- * Decodes base64 as the platform does: white space is skipped. Throws for other errors, or skips them too.
- */
+/** Decodes base64 as the platform does: skips white space. Throws for other errors, or skips them too. */
 export function lenientBase64(text: string): Uint8Array {
   const node = nodeBuffer()
   if (node !== undefined) {

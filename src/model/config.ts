@@ -37,9 +37,7 @@ export interface StreamConfig {
   readonly timestamping: {
     /** Which timestamps records get. */
     readonly mode: TimestampingMode
-    /**
-     * Whether a writer's timestamp may lie in the future. Otherwise it is capped at the time of the append.
-     */
+    /** Whether a writer's timestamp may lie ahead. Otherwise it is capped at the time of the append. */
     readonly uncapped: boolean
   }
   /** The time after which a stream without records is deleted. */
@@ -117,7 +115,6 @@ const assertAge: Check = (value, field) => {
 
 const assertFiniteRetention = complete({ ageSeconds: assertAge })
 
-/** Throws unless the value is a {@link RetentionPolicy}. */
 export const assertRetention: Check = (value, field) => {
   if (value === 'infinite') return
   if (typeof value !== 'object') {
@@ -147,7 +144,6 @@ export function withoutStorageClass<Config extends StreamConfigInput>(config: Co
   return rest as Config
 }
 
-/** The rule of a cipher, or of none. */
 export const isCipher: Check = orNull(oneOf(['aegis-256', 'aes-256-gcm']))
 
 const BASIN_CONFIG: MembersOf<BasinReconfiguration> = {

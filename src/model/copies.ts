@@ -10,7 +10,6 @@ let shared = EMPTY_BYTES
 let used = 0
 const encoder = new TextEncoder()
 
-/** A copy of the bytes. */
 export function copiedBytes(bytes: Uint8Array): Uint8Array {
   const { length } = bytes
   // Not `slice`, which would not copy a Node `Buffer`.
@@ -20,7 +19,6 @@ export function copiedBytes(bytes: Uint8Array): Uint8Array {
   return take(length)
 }
 
-/** The UTF-8 encoding of a text. */
 export function copiedText(text: string): Uint8Array {
   if (text.length > SMALL_LENGTH_MAX) return utf8(text)
   let { read, written } = encoder.encodeInto(text, shared.subarray(used))

@@ -101,7 +101,6 @@ export const STREAM_CREATION: MembersOf<StreamCreation> = {
   encryptionKey: unchecked,
 }
 
-/** Throws `invalid` for a creation with an invalid member. */
 export function assertStreamCreation({ metadata, expiry, fork }: StreamCreation): void {
   assertMembers({ metadata, expiry, fork }, STREAM_CREATION, 'options')
 }
@@ -110,9 +109,7 @@ export function assertStreamCreation({ metadata, expiry, fork }: StreamCreation)
 export interface RestoredStream extends Pick<StreamCreation, 'metadata' | 'expiry'> {
   /** Settings over the basin's defaults. None by default. */
   readonly config?: StreamConfigInput | undefined
-  /**
-   * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
-   */
+  /** The sequence number of its next record, and the lowest timestamp of a record, in milliseconds. */
   readonly start: { readonly seqNum: number; readonly timestamp: Time }
   /** The fencing token, at most 36 bytes. `''`, the default, sets none. */
   readonly fencingToken?: string | undefined
@@ -120,7 +117,6 @@ export interface RestoredStream extends Pick<StreamCreation, 'metadata' | 'expir
   readonly cipher?: Cipher | null | undefined
 }
 
-/** The members of {@link RestoredStream}. */
 export const RESTORED_STREAM: MembersOf<RestoredStream> = {
   config: (value) => assertStreamConfig(value as StreamConfigInput),
   start: {

@@ -1,9 +1,7 @@
 import type { StreamTail } from './position.ts'
 
 interface ErrorKind {
-  /** HTTP status of a response that reports the error. */
   readonly status: number
-  /** Whether the same call may succeed later. */
   readonly retryable: boolean
   /** Whether the failed call may have had an effect, as an append that is stored although it failed. */
   readonly mayHaveEffects: boolean

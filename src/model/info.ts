@@ -43,7 +43,6 @@ export interface StreamInfo {
 
 /** A location of basins (docs/protocol.md "Locations"). */
 export interface LocationInfo {
-  /** The name of the location. */
   readonly name: string
   /** Whether the location is reserved for the account. */
   readonly isPrivate: boolean
@@ -68,7 +67,6 @@ export interface Page<Item> {
   readonly hasMore: boolean
 }
 
-/** A page without items. */
 export const EMPTY_PAGE: Page<never> = { items: [], hasMore: false }
 
 /** Selects a page of a list, in the order of the names' UTF-8 bytes. Both conditions apply. */
@@ -112,8 +110,6 @@ export interface AppendAck {
   readonly end: StreamPosition
   /** The tail of the stream when the ack was sent, at or beyond `end`. */
   readonly tail: StreamTail
-  /**
-   * True if an earlier append has stored the batch; the positions are those of that append. See `producer`.
-   */
+  /** True if an earlier append has stored the batch; the positions are those of that one. See `producer`. */
   readonly duplicate?: true | undefined
 }

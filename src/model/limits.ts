@@ -10,9 +10,7 @@ export const INTEGER_MAX = Number.MAX_SAFE_INTEGER
 
 // Names and texts
 export const BASIN_NAME_BYTES_MAX = 48
-/**
- * The shortest name that `POST /basins` and the metrics paths accept. `PUT` and in-process calls accept 1.
- */
+/** The shortest name that `POST /basins` and the metrics paths accept. `PUT` and local calls accept 1. */
 export const BASIN_NAME_BYTES_MIN_ON_POST = 8
 export const STREAM_NAME_BYTES_MAX = 512
 export const ACCESS_TOKEN_ID_BYTES_MAX = 96
@@ -40,7 +38,6 @@ export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
 export const LARGE_APPEND_RECORDS_MAX = 16_000
 /** The size of such an append: a body of 16 MiB, and the overhead of its records. */
 export const LARGE_APPEND_BYTES_MAX = 17 * MIB
-/** The most producers that a stream knows. */
 export const PRODUCERS_MAX = 1_000
 
 // Reads and lists

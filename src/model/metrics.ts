@@ -2,7 +2,6 @@ import type { Time } from './validation.ts'
 
 /** The metric sets of the account (docs/protocol.md "Metric sets"). */
 export const ACCOUNT_METRIC_SETS = ['active-basins', 'account-ops'] as const
-/** The metric sets of a basin. */
 export const BASIN_METRIC_SETS = [
   'storage',
   'append-ops',
@@ -11,7 +10,6 @@ export const BASIN_METRIC_SETS = [
   'append-throughput',
   'basin-ops',
 ] as const
-/** The metric sets of a stream. */
 export const STREAM_METRIC_SETS = ['storage'] as const
 
 /** A metric set of the account. */
@@ -23,7 +21,6 @@ export type StreamMetricSet = (typeof STREAM_METRIC_SETS)[number]
 /** A metric set of any level. */
 export type MetricSet = AccountMetricSet | BasinMetricSet | StreamMetricSet
 
-/** The intervals of metrics. */
 export const METRIC_INTERVALS = ['minute', 'hour', 'day'] as const
 /** The interval of one value. */
 export type MetricInterval = (typeof METRIC_INTERVALS)[number]

@@ -87,7 +87,6 @@ export function textProblem(
   return kind !== 'filled' && text.includes('\0') ? `${what} must not contain U+0000` : undefined
 }
 
-/** The problem with the name of a location. */
 export function locationNameProblem(name: string): string | undefined {
   return typeof name === 'string' && /^[A-Za-z0-9:.-]{1,64}$/.test(name)
     ? undefined
@@ -107,7 +106,6 @@ export function streamPrefixProblem(text: string, role: NameRole): string | unde
   )
 }
 
-/** The problem with a request token: at most 36 bytes. */
 export function requestTokenProblem(token: string): string | undefined {
   return textProblem('request token', token, REQUEST_TOKEN_BYTES_MAX)
 }

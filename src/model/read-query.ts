@@ -22,15 +22,11 @@ export interface ReadQuery {
   readonly timestamp?: Time | undefined
   /** Starts this many records before the tail, or at the first record of a shorter stream. An integer. */
   readonly tailOffset?: number | undefined
-  /**
-   * Moves a start beyond the tail to the tail. By default such a read rejects with `range_not_satisfiable`.
-   */
+  /** Moves a start beyond the tail to the tail. By default it rejects with `range_not_satisfiable`. */
   readonly clamp?: boolean | undefined
   /** Stops after this many records. Unlimited by default; one batch holds at most 1,000 in any case. */
   readonly count?: number | undefined
-  /**
-   * Stops before this many metered bytes are exceeded. Unlimited by default; one batch holds at most 1 MiB.
-   */
+  /** Stops before this many metered bytes are exceeded. Unlimited by default; a batch holds 1 MiB at most. */
   readonly bytes?: number | undefined
   /** Stops before the first record with this timestamp or a later one. */
   readonly until?: Time | undefined

@@ -49,17 +49,13 @@ export type Command =
   /** Closes the stream: it is the last record. */
   | { readonly kind: 'close' }
 
-/** A validated record without a sequence number. */
 export interface AppendRecord {
   /** Milliseconds; undefined if the writer gave none. */
   readonly timestamp: number | undefined
   readonly headers: readonly Header[]
   readonly body: Uint8Array
-  /** See {@link meteredBytesOf}. */
   readonly meteredBytes: number
-  /** See {@link encodedBytesMaxOf}. */
   readonly encodedBytesMax: number
-  /** The meaning of a command record; undefined for other records. */
   readonly command: Command | undefined
 }
 
@@ -79,9 +75,7 @@ export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): nu
 /** Largest size of a sequence number or a timestamp with its tag. */
 const NUMBER_BYTES_MAX = 9
 
-/**
- * The largest size of the record's protobuf encoding (docs/protocol.md "Protobuf messages") at any position.
- */
+/** The largest size of the record in protobuf (docs/protocol.md "Protobuf messages") at any position. */
 export function encodedBytesMaxOf(headers: readonly Header[], body: Uint8Array): number {
   let bytes = 2 * NUMBER_BYTES_MAX + fieldBytes(body.length)
   if (headers.length === 0) return fieldBytes(bytes)
@@ -95,9 +89,7 @@ function fieldBytes(length: number): number {
   return length + (length < 0x80 ? 2 : length < 0x4000 ? 3 : length < 0x20_0000 ? 4 : 5)
 }
 
-/**
- * Decodes a record's bytes as UTF-8, with U+FFFD for each ill-formed part (docs/protocol.md "Data format").
- */
+/** Decodes bytes as UTF-8, with U+FFFD for each ill-formed part (docs/protocol.md "Data format"). */
 export function textRecord(record: SequencedRecord): TextRecord {
   const { seqNum, timestamp, command } = record
   const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
@@ -105,7 +97,6 @@ export function textRecord(record: SequencedRecord): TextRecord {
   return command === undefined ? text : { ...text, command }
 }
 
-/** Whether two lists have the same headers in the same order. */
 export function equalHeaders(a: readonly Header[], b: readonly Header[]): boolean {
   return (
     a.length === b.length &&

@@ -11,7 +11,6 @@ export function assertInteger(value: unknown, field: string): void {
   }
 }
 
-/** Throws `invalid` unless the value is a string. */
 export function assertText(value: unknown, field: string): void {
   if (typeof value !== 'string') throw invalid(`\`${field}\` must be a string`, field)
 }
@@ -67,7 +66,7 @@ export function assertMembers(value: unknown, members: Members, what: string, pa
   for (const name in value as object) {
     const field = path + name
     const rule = Object.hasOwn(members, name) ? members[name]! : undefined
-    if (rule === undefined) throw unknownMember(field, name, members)
+    if (rule === undefined) throw unknownMember(field, members)
     const member = (value as Readonly<Record<string, unknown>>)[name]
     if (member === undefined) continue
     if (typeof rule === 'function') rule(member, field)
@@ -81,16 +80,11 @@ export function assertOptions(options: unknown, members: Members): void {
   assertMembers(options, members, 'options')
 }
 
-/** The error for a member that an object does not have. Names the one that is probably meant. */
-export function unknownMember(field: string, name: string, members: object, hint = ''): HeadwaterError {
-  const names = Object.keys(members)
-  const closest = closestName(name, names)
-  const advice =
-    closest === undefined
-      ? `expected ${names.map((one) => `\`${one}\``).join(', ')}${hint}`
-      : `did you mean \`${closest}\`?`
+/** The error for a member that an object does not have, with those that it may have. */
+export function unknownMember(field: string, members: object, hint = ''): HeadwaterError {
+  const names = Object.keys(members).map((name) => `\`${name}\``)
   const shown = field.slice(0, 80)
-  return invalid(`unknown member \`${shown}\`; ${advice}`, shown)
+  return invalid(`unknown member \`${shown}\`; expected ${names.join(', ')}${hint}`, shown)
 }
 
 /** Whether an object that is not plain, such as a class instance, was meant to have these members. */
@@ -108,7 +102,6 @@ export function complete(members: Readonly<Record<string, Check>>): Check {
   }
 }
 
-/** A rule that also allows null. */
 export function orNull(rule: Rule): Check {
   return (value, field) => {
     if (value !== null) assertMembers({ [field]: value }, { [field]: rule }, field)
@@ -122,7 +115,6 @@ export function oneOf(allowed: readonly unknown[]): Check {
   }
 }
 
-/** A rule for each element of an array. */
 export function listOf(rule: Check): Check {
   return (value, field) => {
     if (!Array.isArray(value)) throw invalid(`\`${field}\` must be an array`, field)
@@ -154,47 +146,6 @@ export const assertSignal: Check = (value, field) => {
 
 /** The rule of a member that is checked where it is used. */
 export const unchecked: Check = () => {}
-
-/** Longer names are not compared, which bounds the time that a caller can cost. */
-const COMPARED_CHARACTERS_MAX = 40
-
-/** Returns the name that a misspelt one probably means, or undefined if none is similar. */
-function closestName(given: string, names: readonly string[]): string | undefined {
-  if (given.length > COMPARED_CHARACTERS_MAX) return undefined
-  const text = normalized(given)
-  let closest: string | undefined
-  // A third of the letters may differ.
-  let best = Math.floor(text.length / 3) + 1
-  for (const name of names) {
-    const other = normalized(name)
-    const isPart = text.length > 2 && other.includes(text)
-    const edits = isPart ? Math.min(1, editDistance(text, other)) : editDistance(text, other)
-    if (edits >= best) continue
-    best = edits
-    closest = name
-  }
-  return closest
-}
-
-/** Makes `match_seq_num`, `matchSeqnum` and `matchSeqNum` equal. */
-function normalized(name: string): string {
-  return name.toLowerCase().replace(/[_-]/g, '')
-}
-
-/** The Levenshtein distance. */
-function editDistance(a: string, b: string): number {
-  const row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    let diagonal = i - 1
-    row[0] = i
-    for (let j = 1; j <= b.length; j++) {
-      const edits = Math.min(row[j]! + 1, row[j - 1]! + 1, diagonal + (a[i - 1] === b[j - 1] ? 0 : 1))
-      diagonal = row[j]!
-      row[j] = edits
-    }
-  }
-  return row[b.length]!
-}
 
 /**
  * Returns a copy of what a call was given, which its caller may change while the call waits. What cannot be

@@ -10,7 +10,6 @@ export class Condition {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Calls all listeners. */
   notify(): void {
     for (const listener of [...this.#listeners]) listener()
   }

@@ -35,7 +35,6 @@ export class Fifo<Item> implements Iterable<Item> {
     return item
   }
 
-  /** Takes all items. */
   clear(): Item[] {
     const items = this.#items.slice(this.#taken) as Item[]
     this.#items = []

@@ -2,9 +2,7 @@
 const words = new Uint32Array(256)
 let unusedWords = 0
 
-/**
- * Returns a random number in [0, 1). Does not use `randomUUID`, which browsers offer to secure pages only.
- */
+/** Returns a random number in [0, 1). Not by `randomUUID`, which browsers offer to secure pages only. */
 export function secureRandom(): number {
   if (unusedWords === 0) {
     globalThis.crypto.getRandomValues(words)
@@ -32,7 +30,6 @@ export class Prng {
     this.#state = seed >>> 0
   }
 
-  /** Returns a number in [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)

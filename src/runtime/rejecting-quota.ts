@@ -19,7 +19,6 @@ export class RejectingQuota {
     return this.#used
   }
 
-  /** Throws `rate_limited`. */
   acquire(amount: number): void {
     if (this.#used + amount > this.#max) {
       const message = `limit exceeded: \`${this.#option}\` is ${this.#limit}; the request had no effect`

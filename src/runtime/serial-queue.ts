@@ -1,8 +1,6 @@
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
-/**
- * Runs asynchronous tasks one at a time, in the order of the calls. A task that fails does not stop the next.
- */
+/** Runs asynchronous tasks one at a time, in the order of the calls. A failed task does not stop the next. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
   #pending = 0

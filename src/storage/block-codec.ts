@@ -8,10 +8,8 @@ import { type Header, NO_HEADERS, type SequencedRecord, sequencedRecord } from '
  * `wire/protobuf.ts` has the messages around them.
  */
 
-/** The field `records` of the messages that have one. */
 export const TAG_RECORD = (1 << 3) | 2
 
-/** The tags of a message that is a record. */
 export interface RecordFields {
   /** -1 if it has no sequence number. */
   readonly seqNum: number
@@ -253,9 +251,7 @@ export class FieldReader {
     this.data = data
   }
 
-  /**
-   * An empty view. Its memory is that of the message: a caller may transfer it, so not all messages share it.
-   */
+  /** An empty view of the message: a caller may transfer its memory, so not all messages share it. */
   noBytes(): Uint8Array {
     return this.data.subarray(0, 0)
   }

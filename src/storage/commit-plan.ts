@@ -6,9 +6,7 @@ import { emptyHead } from './heads.ts'
 
 type DocumentPut = Extract<CatalogChange, { readonly kind: 'put' }>
 
-/**
- * A change with its value as JSON text, for storages that use it after their caller may have modified it.
- */
+/** A change with its value as JSON text, for storages that use it after their caller may modify it. */
 export type SerializedChange =
   | Exclude<CatalogChange, DocumentPut>
   | (Omit<DocumentPut, 'value'> & { readonly text: string })

@@ -284,9 +284,7 @@ export interface Head {
    * appends, which then conflicts, the second must not find the head that it expects.
    */
   readonly appendId: string
-  /**
-   * The time of the last append, or else of the creation of the log, in milliseconds since the Unix epoch.
-   */
+  /** The time of the last append, or of the creation of the log, in milliseconds since the Unix epoch. */
   readonly appendedAt: number
   /**
    * The latest trims, at most three, ascending: which blocks `reclaim` may free, and when

@@ -12,7 +12,6 @@ export interface RecordSpan {
    * their own.
    */
   readonly start: number
-  /** Exclusive. */
   readonly end: number
 }
 
@@ -30,9 +29,7 @@ function readSpan(reader: FieldReader): RecordSpan {
   return { seqNum, timestamp, meteredBytes: meteredBytesOf(headers, body), start, end: reader.offset }
 }
 
-/**
- * The records of an unencrypted block. Throws `RangeError` if they do not match the metadata of the block.
- */
+/** The records of an unencrypted block. Throws `RangeError` if they do not match the block's metadata. */
 export function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): RecordSpan[] {
   const spans = recordSpans(data)
   const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)

@@ -15,7 +15,6 @@ import type { CatalogChange, Collection, JsonValue, ListRange, StorageSession } 
 /** Collection `basins`, key: the name. */
 export interface BasinDocument {
   readonly name: string
-  /** Milliseconds. */
   readonly createdAt: number
   /**
    * The time at which deletion was requested, in milliseconds. The document is removed after the basin's last
@@ -77,7 +76,6 @@ export function deadlineKey(at: number, { logId, kind }: Pick<DeadlineDocument, 
   return `${deadlinePrefix(kind)}${String(Math.ceil(at)).padStart(16, '0')}\0${logId}`
 }
 
-/** Creates the document of a deadline. */
 export function putDeadline(at: number, deadline: DeadlineDocument): CatalogChange {
   return putDocument('deadlines', deadlineKey(at, deadline), deadline)
 }
@@ -174,7 +172,6 @@ export function putDocument<To extends Collection, Key extends KeyIn<To>>(
   return { kind: 'put', collection, key, value, expect }
 }
 
-/** Creates or replaces the document of a stream. */
 export function putStream(document: StreamDocument, expect: number | null): CatalogChange {
   return putDocument('streams', streamKey(document.basin, document.name), document, expect)
 }

@@ -87,9 +87,7 @@ export class OrderedList<Item> {
   }
 }
 
-/**
- * Index of the first of `length` items for which `reached` is true, or `length`. `reached` must be monotonic.
- */
+/** Index of the first of `length` items for which the monotonic `reached` is true, or `length`. */
 export function lowerBound<Item>(
   items: ArrayLike<Item>,
   reached: (item: Item) => boolean,

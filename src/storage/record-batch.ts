@@ -70,7 +70,6 @@ export class RecordBatch {
     return this.#blocks
   }
 
-  /** The parts as one. */
   get data(): Uint8Array {
     if (this.parts.length > 1) this.#blocks = [concatBytes(this.parts)]
     return this.parts[0] ?? EMPTY_BYTES

@@ -27,7 +27,6 @@ export interface SealedSegment {
   readonly cipher: Cipher
   readonly meteredBytes: number
   readonly skeleton: Uint8Array
-  /** Undefined if all records are commands. */
   readonly sealed: Sealed | undefined
 }
 

@@ -49,7 +49,6 @@ const DOCUMENTS_PER_PAGE = 1_000
 
 /** Work that a query requires to be complete before it reads. */
 interface Preparation {
-  /** Stores what this engine recorded. */
   flush(): Promise<void>
   /** Samples the basins for the current hour. */
   sample(): Promise<void>
@@ -68,7 +67,6 @@ const ACCUMULATIONS: Readonly<Record<AccumulationSet, readonly [MetricUnit, read
     'read-throughput': ['bytes', ['read_bytes']],
   }
 
-/** Answers metrics queries from stored usage. */
 export class UsageMetrics implements MetricsService {
   readonly #context: UsageContext
   readonly #prepare: Preparation

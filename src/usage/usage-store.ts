@@ -47,7 +47,6 @@ export function usageKey({ interval }: Resolution, chunk: number, scope: string)
   return `${interval}\0${String(chunk).padStart(CHUNK_DIGITS, '0')}\0${scope}`
 }
 
-/** The beginning of the keys of a resolution. */
 export function resolutionPrefix({ interval }: Resolution): string {
   return `${interval}\0`
 }
@@ -55,9 +54,7 @@ export function resolutionPrefix({ interval }: Resolution): string {
 interface UsageKeyParts {
   readonly chunk: number
   readonly scope: string
-  /** The basin that the scope is, if any. */
   readonly basin: string | undefined
-  /** The id of the log that the scope is, if any. */
   readonly logId: string | undefined
 }
 
@@ -79,7 +76,6 @@ const WAITING_DOCUMENTS_MAX = 100_000
 const DOCUMENTS_PER_COMMIT = 100
 const CONFLICTS_MAX = 20
 
-/** Usage that is not stored yet. */
 export class UnstoredUsage {
   #documents = new Map<string, Record<string, Record<string, number>>>()
 
@@ -157,7 +153,6 @@ async function changeOf(session: StorageSession, [key, added]: Addition): Promis
   return [putDocument('usage', key, { series }, document?.version ?? null)]
 }
 
-/** The values of a chunk. */
 interface StoredChunk {
   readonly chunk: number
   readonly series: Series

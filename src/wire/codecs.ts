@@ -1,7 +1,6 @@
 import { concatBytes } from '../model/bytes.ts'
 import { nodeModule } from '../runtime/node.ts'
 
-/** The compression algorithms of the protocol. */
 export type Compression = 'zstd' | 'gzip'
 
 /** A compression algorithm. Both directions take whole messages. */
@@ -14,7 +13,6 @@ export interface Codec {
   decompress(data: Uint8Array, bytesMax: number): Promise<Uint8Array>
 }
 
-/** Compressed data that is damaged or too large. */
 export class CompressedDataError extends Error {
   readonly reason: 'malformed' | 'too-large'
 
@@ -56,7 +54,6 @@ export function nodeZlib(): NodeZlib | undefined {
   return nodeModule('node:zlib')
 }
 
-/** gzip on the thread pool of Node. */
 export function nodeGzip(zlib: NodeZlib): Codec {
   return {
     compress: async (data) => plain(await settled<Uint8Array>((callback) => zlib.gzip(data, callback))),
@@ -92,7 +89,6 @@ export async function decompressed<Result>(start: (callback: Callback<Result>) =
   }
 }
 
-/** gzip of the Web's streams. */
 export const streamGzip: Codec = {
   compress: (data) => piped(data, new CompressionStream('gzip'), Number.POSITIVE_INFINITY),
   async decompress(data, bytesMax) {

@@ -15,11 +15,9 @@ export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint
   return trackExternalWork(codecFor(algorithm).compress(data))
 }
 
-/** The limit of a decompression, and the error if it is exceeded. */
 interface DecompressionLimits {
   /** The largest output, at most 2,097,152 bytes. */
   readonly bytesMax: number
-  /** The code of the error for damaged or larger data. */
   readonly code: ErrorCode
 }
 
@@ -66,7 +64,6 @@ export const REQUEST_BODY_BYTES_MAX = 2_097_152
 /** Response bodies longer than this, in bytes, are compressed. */
 export const RESPONSE_COMPRESSION_BYTES_MIN = 1024
 
-/** The coding of a body. */
 type ContentCoding = Compression | 'identity'
 
 const CONTENT_CODINGS: ReadonlyMap<string, ContentCoding> = new Map([

@@ -16,7 +16,6 @@ import { positionOf, tailJson } from './json-records.ts'
 
 /** An error on the wire: a response, a terminal frame or an SSE `error` event. */
 export interface ErrorBody {
-  /** The HTTP status. */
   readonly status: number
   /** JSON text without line breaks. */
   readonly text: string
@@ -88,7 +87,6 @@ function codeAndMessage(code: string, message: string, details: object = {}): st
 export interface ReceivedError extends ErrorDetails {
   /** Undefined if the body has no code of the protocol. */
   readonly code: ErrorCode | undefined
-  /** The code as it was sent. */
   readonly sentCode: string
   readonly message: string
 }

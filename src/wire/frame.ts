@@ -14,10 +14,8 @@ const FRAME_LENGTH_MAX = 2_097_152
 /** The largest payload of a frame, compressed or not, in bytes. */
 export const FRAME_PAYLOAD_MAX = FRAME_LENGTH_MAX - 1
 
-/** A frame that carries one protobuf message. */
 export interface MessageFrame {
   readonly kind: 'message'
-  /** The compression of the payload; undefined for none. */
   readonly compression: Compression | undefined
   /** Whether the server is about to close: the client should finish, then reconnect. */
   readonly reconnectAdvised: boolean
@@ -28,7 +26,6 @@ export interface MessageFrame {
 /** The last frame of a session that failed. */
 interface TerminalFrame {
   readonly kind: 'terminal'
-  /** The HTTP status of the error. */
   readonly status: number
   /** The JSON text of the error's body. */
   readonly body: string
@@ -62,7 +59,6 @@ export class FrameDecoder {
   #gatheredLength = 0
   #ended = false
 
-  /** The memory of the incomplete frame, in bytes. */
   get heldBytes(): number {
     return this.#gathered.length
   }

@@ -35,12 +35,10 @@ function namesWith(prefix: HeaderPrefix): Readonly<Record<VendorHeader, string>>
   return Object.fromEntries(VENDOR_HEADERS.map((header) => [header, `${prefix}-${header}`])) as never
 }
 
-/** The content type of binary sessions: `svcs/proto`. */
 export function sessionContentType(prefix: HeaderPrefix): string {
   return `${prefix}s/proto`
 }
 
-/** The headers of a request. */
 export interface RequestHeaders {
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined

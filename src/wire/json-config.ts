@@ -144,10 +144,8 @@ export function decodeBasinReconfiguration(body: Uint8Array): BasinReconfigurati
   return change
 }
 
-/** The body of PATCH of a stream. */
 export const streamChangeText: (change: StreamReconfiguration) => string = STREAM_CONFIG.requestText
 
-/** The body of PATCH of a basin. */
 export const basinChangeText: (change: BasinReconfiguration) => string = BASIN_CONFIG.requestText
 
 /** The configuration of a stream in a response. Every member has a value. */

@@ -81,7 +81,6 @@ export function positionJson({ seqNum, timestamp, closed }: StreamTail): string 
   return `{"seq_num":${seqNum},"timestamp":${timestamp}${closed ? ',"closed":true' : ''}}`
 }
 
-/** Reads a position in a response. */
 export function positionOf(value: unknown): StreamTail {
   const { seq_num, timestamp, closed } = objectOf(value, 'position')
   const position = {
@@ -91,7 +90,6 @@ export function positionOf(value: unknown): StreamTail {
   return closed === true ? { ...position, closed } : position
 }
 
-/** The JSON form of an ack. */
 export function appendAckJson({ start, end, tail }: AppendAck): string {
   return `{"start":${positionJson(start)},"end":${positionJson(end)},"tail":${positionJson(tail)}}`
 }

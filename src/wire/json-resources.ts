@@ -72,7 +72,6 @@ const ENSURE_BASIN_FIELDS = {
   location: locationOf,
 }
 
-/** The body of PUT of a basin. */
 export const ENSURE_BASIN = objectForm<EnsureBasinBody>(ENSURE_BASIN_FIELDS)
 
 /** The body of POST basins (docs/protocol.md "Creating"). */
@@ -81,13 +80,11 @@ export const CREATE_BASIN = objectForm<CreateBasinBody>({
   ...ENSURE_BASIN_FIELDS,
 })
 
-/** The body of POST streams. */
 export const CREATE_STREAM = objectForm<CreateStreamBody>({
   stream: { form: nameOf(streamNameProblem), required: true },
   config: { form: STREAM_CONFIG_INPUT, absent: {} },
 })
 
-/** Decodes the body of POST basins. */
 export function decodeCreateBasin(body: Uint8Array): CreateBasinBody {
   const decoded = CREATE_BASIN.of(readJson(body))
   assertBasinConfig(decoded.config)
@@ -101,7 +98,6 @@ export function decodeEnsureBasin(body: Uint8Array | undefined): EnsureBasinBody
   return decoded
 }
 
-/** Decodes the body of POST streams. */
 export function decodeCreateStream(body: Uint8Array): CreateStreamBody {
   const decoded = CREATE_STREAM.of(readJson(body))
   assertStreamConfig(decoded.config)
@@ -157,13 +153,10 @@ function pageForm<Item>(name: string, item: Form<Item>): ObjectForm<Page<Item>> 
   )
 }
 
-/** The list of basins. */
 export const BASIN_PAGE: ObjectForm<Page<BasinInfo>> = pageForm('basins', BASIN_INFO)
 
-/** The list of streams. */
 export const STREAM_PAGE: ObjectForm<Page<StreamInfo>> = pageForm('streams', STREAM_INFO)
 
-/** A location. */
 export const LOCATION: ObjectForm<LocationInfo> = objectForm({
   name: NAME,
   isPrivate: booleanOf,
@@ -249,7 +242,6 @@ const LISTED_TOKEN = tokenForm((value, name) => {
   return OPERATIONS.filter((operation) => listed.includes(operation))
 })
 
-/** The list of access tokens. */
 export const ACCESS_TOKEN_PAGE: ObjectForm<Page<AccessTokenInfo>> = pageForm<AccessTokenInfo>(
   'access_tokens',
   {

@@ -101,7 +101,6 @@ export function integerFrom(bounds: string): Reader<number> {
 
 export const integerOf: Reader<number> = integerFrom('0 to 18446744073709551615')
 
-/** A reader of one of several strings. */
 export function oneOf<Choice extends string>(choices: readonly Choice[]): Reader<Choice> {
   return (value, name) => {
     if (choices.includes(value as Choice)) return value as Choice
@@ -119,7 +118,6 @@ export function nameOf(problemOf: (name: string) => string | undefined): Reader<
   }
 }
 
-/** A member that must be present. */
 export function required<Value>(object: JsonObject, name: string, read: Reader<Value>): Value {
   const value = object[name]
   if (value === undefined) throw missing(name)
@@ -161,7 +159,6 @@ export interface ReadRules {
   readonly knownOnly?: boolean
 }
 
-/** A member of an object. */
 export interface Field<Value> {
   readonly form: Form<Value>
   /** The name in JSON; the name in the library in snake case by default. Two members may share one. */
@@ -183,11 +180,9 @@ type Fields<Shape> = {
   readonly [Name in keyof Shape]-?: Form<NonNullable<Shape[Name]>> | Field<NonNullable<Shape[Name]>>
 }
 
-/** The form of an object. */
 export interface ObjectForm<Shape> extends TwoWay<Shape> {
   read(value: unknown, name: string, rules?: ReadRules): Shape
   write(value: Shape, unset: null | undefined): JsonObject
-  /** Reads a value in a message. */
   readonly of: (value: unknown) => Shape
   /** Encodes a value for a response: members that are unset are null. */
   readonly text: (value: Shape) => string
@@ -274,7 +269,6 @@ export function nested<Shape extends object>(inner: ObjectForm<Shape>): TwoWay<S
   }
 }
 
-/** The form of an array. */
 export function listOf<Item>(item: Form<Item>): TwoWay<readonly Item[]> {
   const { read, write } = twoWay(item)
   return {
@@ -331,5 +325,4 @@ function parsedTime(text: string): Date | undefined {
   return time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999 ? undefined : time
 }
 
-/** A date and time. */
 export const TIME: TwoWay<Date> = { read: timeOf, write: timeText }

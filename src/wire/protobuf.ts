@@ -76,9 +76,7 @@ export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): AppendInp
   return { inputs, conditions: { matchSeqNum, fencingToken } }
 }
 
-/**
- * Decodes a `ReadBatch` message with views of `bytes`. Unknown fields are skipped. Throws {@link Malformed}.
- */
+/** Decodes a `ReadBatch` message with views of `bytes`. Skips unknown fields. Throws {@link Malformed}. */
 export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
   return received(bytes, (reader) => {
     const records: SequencedRecord[] = []
@@ -145,7 +143,6 @@ class MessageReader extends FieldReader {
     return text
   }
 
-  /** Reads a `StreamPosition` message. */
   position(): StreamTail {
     let seqNum = 0
     let timestamp = 0

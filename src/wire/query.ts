@@ -96,7 +96,6 @@ export class QueryParameters {
 
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn
 
-/** A 400 `bad_query` error. */
 function badQuery(message: string, field: string): HeadwaterError {
   return new HeadwaterError('bad_query', message, { field })
 }
@@ -179,7 +178,6 @@ function boundOf(value: number | undefined): number | string | undefined {
   return value !== undefined && value > INTEGER_MAX ? UNBOUNDED : value
 }
 
-/** Encodes the query of a list. */
 export function listQueryParts({ prefix, startAfter, limit }: ListQuery): QueryParts {
   return { prefix: prefix || undefined, start_after: startAfter || undefined, limit: listLimit(limit) }
 }

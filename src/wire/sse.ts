@@ -62,9 +62,7 @@ export function parseLastEventId(value: string): DeliveredSoFar {
   return { lastSeqNum, count: Math.min(count, INTEGER_MAX), bytes: Math.min(bytes, INTEGER_MAX) }
 }
 
-/**
- * The contents of the id of an event: its last sequence number, and the records and bytes delivered up to it.
- */
+/** The id of an event: its last sequence number, and the records and bytes delivered up to it. */
 export interface DeliveredSoFar {
   /** -1 before the first record of the stream. */
   readonly lastSeqNum: number
@@ -84,7 +82,6 @@ export function resumeQuery(query: ReadQuery, delivered: DeliveredSoFar): ReadQu
   }
 }
 
-/** One Server-Sent Event. */
 export interface ServerEvent {
   /** `message` if the stream names none. */
   readonly event: string
@@ -94,9 +91,7 @@ export interface ServerEvent {
 /** The longest event, in UTF-16 code units: far above a batch of 1 MiB in base64. */
 const EVENT_LENGTH_MAX = 16 * 1024 * 1024
 
-/**
- * Parses Server-Sent Events from chunks of text. Throws {@link Malformed} for one that is too long.
- */
+/** Parses Server-Sent Events from chunks of text. Throws {@link Malformed} for one that is too long. */
 export class EventParser {
   /** The parts of a line that has not ended: a line of a megabyte arrives in many chunks. */
   #line: string[] = []

@@ -1,6 +1,4 @@
-/**
- * The used part of `zstd-codec`, which ships no types. Streams live in the memory of the module until `delete`.
- */
+/** The used part of `zstd-codec`, which ships no types. Streams stay in its memory until `delete`. */
 declare module 'zstd-codec/lib/module.js' {
   export interface ZstdStream {
     /** Takes the level for compressing. As the other two, returns false if it fails. */

@@ -112,7 +112,6 @@ function* partsOf(data: Uint8Array, length: number): Generator<Uint8Array> {
   for (let start = 0; start < data.length; start += length) yield data.subarray(start, start + length)
 }
 
-/** Creates an instance of the WebAssembly module. */
 export async function loadZstdBinding(): Promise<ZstdBinding> {
   // Runtimes and bundlers disagree on the named exports of CommonJS modules, but not on the default one.
   const { run } = (await import('./zstd-module.ts')).default
@@ -181,7 +180,6 @@ export function zstdFrames(data: Uint8Array, bytesMax: number): Uint8Array[] {
   return frames
 }
 
-/** The limits of the remaining data. */
 interface Budget {
   bytes: number
   blocks: number

@@ -37,12 +37,12 @@ it.each<[string, unknown, string]>([
   [
     'a misspelt option',
     { storage: memory(), autocreate: false },
-    'unknown member `autocreate`; did you mean `autoCreate`?',
+    'unknown member `autocreate`; expected `storage`, `clock`, `random`, `limits`, `autoCreate`, `trimGraceMs`, `ciphers`, `usage`, `signal`, `onBackgroundError`',
   ],
   [
     'a misspelt limit',
     { storage: memory(), limits: { openSession: 1 } },
-    'unknown member `limits.openSession`; did you mean `openSessions`?',
+    'unknown member `limits.openSession`; expected `appendInFlightBytes`, `appendWaitingBytes`, `sessionInFlightBytes`, `followerLagBatches`, `followerLagBytes`, `readBufferBytes`, `cachedStreams`, `openSessions`',
   ],
   [
     'a limit as text',

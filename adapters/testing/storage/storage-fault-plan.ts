@@ -44,7 +44,7 @@ export class StorageFaultPlan {
     point: FaultPoint<readonly unknown[]>,
   ): void {
     if (operation !== 'notification' && !Object.hasOwn(STORAGE_OPERATIONS, operation)) {
-      throw unknownMember(operation, operation, STORAGE_OPERATIONS)
+      throw unknownMember(operation, STORAGE_OPERATIONS)
     }
     const points = this.#points.get(operation) ?? new FaultPoints()
     this.#points.set(operation, points)

@@ -26,7 +26,6 @@ import {
   type UsagePoint,
 } from './resolutions.ts'
 
-/** The level that a metrics query is about. */
 export type MetricsLevel = 'account' | 'basin' | 'stream'
 
 const SETS: Readonly<Record<MetricsLevel, readonly MetricSet[]>> = {
@@ -45,7 +44,6 @@ const METRICS_QUERY: MembersOf<MetricsQuery> = {
   interval: unchecked,
 }
 
-/** How a metrics query is answered. */
 export interface MetricsPlan extends Intervals {
   /**
    * The resolution to read. It is coarser than requested if the finer one no longer holds the start of the
@@ -123,11 +121,8 @@ function intervalsOf(level: MetricsLevel, set: MetricSet): readonly [MetricInter
 
 /** The intervals of a query, in seconds since the Unix epoch. */
 export interface Intervals {
-  /** Start of the first interval. */
   readonly from: number
-  /** End of the last interval. */
   readonly to: number
-  /** Length of each interval. */
   readonly seconds: number
 }
 

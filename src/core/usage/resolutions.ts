@@ -1,8 +1,6 @@
 import type { MetricInterval } from '../../model/metrics.ts'
 
-/** Seconds per minute. */
 export const MINUTE_SECONDS = 60
-/** Seconds per hour. */
 export const HOUR_SECONDS = 3_600
 const DAY_SECONDS = 86_400
 
@@ -12,9 +10,7 @@ const DAY_SECONDS = 86_400
  */
 export interface Resolution {
   readonly interval: MetricInterval
-  /** The length of the interval. */
   readonly bucketSeconds: number
-  /** The length of a chunk. */
   readonly chunkSeconds: number
   /** How long a chunk is kept after its end. */
   readonly keptSeconds: number
@@ -71,7 +67,6 @@ export function seriesName(set: string, metric: string): string {
   return `${set}:${metric}`
 }
 
-/** The metric of stored bytes. */
 export const METERED_SIZE = 'metered_size'
 export const STORED_BYTES: string = seriesName('storage', METERED_SIZE)
 /** 1 while a basin has a stream. */

@@ -118,7 +118,6 @@ export class Permit {
     return this.shownName(stream) || undefined
   }
 
-  /** Whether the caller may see the resource with this name. */
   covers(kind: ResourceKind, name: string): boolean {
     return covers(this.#grant.scope[kind], name)
   }
@@ -151,7 +150,6 @@ export interface CallerContext {
 /** A call that performs one of several operations, which its result tells. */
 export interface AlternativeOperations<Result> {
   readonly anyOf: readonly Operation[]
-  /** The operation to count. */
   readonly counted: (result: Result) => Operation
 }
 
@@ -235,7 +233,6 @@ export class Caller {
     })
   }
 
-  /** Throws `permission_denied` unless the caller is the owner. */
   assertOwner(): void {
     if (!this.isOwner) throw permissionDenied()
   }

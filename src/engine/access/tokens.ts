@@ -40,7 +40,6 @@ export interface Identity {
   readonly unchanged: Extract<CatalogChange, { readonly kind: 'check' }>
 }
 
-/** The outcome of the look-up of a token. */
 export interface TokenLookup {
   readonly identity: Identity
   /** The time at which the look-up began, in milliseconds. */
@@ -159,7 +158,6 @@ export class Tokens {
     this.#endWhere((identity) => identity.grant.tokenId === null && identity.digest !== digest)
   }
 
-  /** Resolves to the digest. */
   async #storeRoot(token: string): Promise<string> {
     const { session, catalog } = this.#context
     const problem = rootTokenProblem(token)

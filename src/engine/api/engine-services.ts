@@ -55,9 +55,7 @@ export interface EngineStats {
   readonly lostTails: number
 }
 
-/**
- * The services that the handles of an engine use. Handles are cheap to create and have no state of their own.
- */
+/** The services that the handles of an engine use. Handles are cheap and have no state of their own. */
 export type EngineServices = Awaited<ReturnType<typeof openServices>>
 
 /** Opens the storage, and constructs everything that works on it. */

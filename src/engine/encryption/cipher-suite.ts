@@ -76,9 +76,7 @@ export class StreamCipher {
     })
   }
 
-  /**
-   * Fails with `decryption_failed` (docs/protocol.md "Decryption errors"); with `other` if the suite fails.
-   */
+  /** Fails with `decryption_failed` (docs/protocol.md "Decryption errors"), or `other` if the suite fails. */
   open(key: EncryptionKey, { nonce, ciphertext }: Sealed): MaybePromise<Uint8Array> {
     const { tagBytes } = SEALED_FORMATS[this.name]
     const opening = mapFailures('opened', () =>
@@ -109,9 +107,7 @@ function checkResult(done: 'sealed' | 'opened', result: unknown, length: number)
   throw cipherFailed(done, 'the result is not a Uint8Array of the right length')
 }
 
-/**
- * A failure without effects: records are sealed before the storage is called, and opening changes nothing.
- */
+/** A failure without effects: records are sealed before they are stored, and opening changes nothing. */
 function cipherFailed(done: 'sealed' | 'opened', cause: unknown): HeadwaterError {
   return new HeadwaterError('other', `records could not be ${done}: the cipher failed`, {
     mayHaveEffects: false,

@@ -38,7 +38,6 @@ export class Ciphers {
     return streamCodec(document, this.#suites.get(cipher))
   }
 
-  /** Describes what a cipher lacks; undefined if it is available. */
   #problem(cipher: Cipher): string | undefined {
     const suite = this.#suites.get(cipher)
     if (suite !== undefined) return suite.missing

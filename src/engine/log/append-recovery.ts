@@ -40,7 +40,6 @@ export class AppendGroup {
   failure: unknown
   #refused: object | undefined
 
-  /** Whether the next append may be made. */
   get isOpen(): boolean {
     return !this.failed && this.#refused === undefined
   }
@@ -72,7 +71,6 @@ export interface AppendTarget {
   onDurable(attempt: WriteAttempt): void
 }
 
-/** An append in the pipeline. */
 export interface AppendEntry {
   readonly batch: AppendBatch
   readonly group: AppendGroup | undefined
@@ -92,7 +90,6 @@ export interface WriteAttempt {
   readonly end: StreamPosition
   /** One, or several of a large append. */
   readonly blocks: readonly StoredBlock[]
-  /** The head after the append. */
   readonly head: Head
 }
 

@@ -22,7 +22,6 @@ export interface ChangeWatchOptions {
 export class ChangeWatch {
   readonly #options: ChangeWatchOptions
   readonly #logs: () => Iterable<StreamLog>
-  /** The logs that could not be read. */
   readonly #failed = new Set<StreamLog>()
   #cancelPoll: (() => void) | undefined
   #isClosed = false

@@ -23,7 +23,6 @@ import { WaitTimer, type WaitTimerOptions } from './wait-timer.ts'
 export interface ReadCursorOptions extends WaitTimerOptions {
   readonly reader: RecordReader
   readonly budget: ReadBudget
-  /** Counts what is delivered. */
   readonly meter?: { delivered(basin: string, meteredBytes: number): void } | undefined
   /** Called once, when the read ends. */
   readonly onClose: () => void
@@ -49,7 +48,6 @@ export class ReadCursor implements RecordCursor, Follower {
   #phase: 'history' | 'live' | 'closed' = 'history'
   /** The sequence number of the next record to deliver. */
   #position: number
-  /** The limits that remain. */
   #limits: ReadLimits
   /** The end of the history: the tail when the read was opened or when it last fell behind. */
   #end: number
@@ -96,7 +94,6 @@ export class ReadCursor implements RecordCursor, Follower {
     return { basin, stream, position: this.#position, tail: head.tail.seqNum }
   }
 
-  /** Whether it waits at the tail. */
   get isWaiting(): boolean {
     return this.#continue !== undefined
   }
@@ -305,7 +302,6 @@ export class ReadCursor implements RecordCursor, Follower {
     })
   }
 
-  /** Ends the read, and frees everything. */
   #release(): undefined {
     this.#phase = 'closed'
     this.#unfollow?.()

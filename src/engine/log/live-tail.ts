@@ -6,9 +6,7 @@ import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 /** An append as live followers receive it. All followers share one object. */
 export interface LiveBatch {
   readonly block: StoredBlock
-  /**
-   * The batch that followers of a plain stream deliver. On an encrypted stream only its summary is of use.
-   */
+  /** The batch that followers of a plain stream deliver. On an encrypted one only its summary is of use. */
   readonly batch: ReadBatch & { readonly tail: StreamTail }
 }
 
@@ -59,7 +57,6 @@ export class LiveTail {
     this.#limits = limits
   }
 
-  /** How many followers there are. */
   get followers(): number {
     return this.#followers.size
   }

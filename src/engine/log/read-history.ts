@@ -41,7 +41,6 @@ export interface HistoryOptions {
   readonly isExpired: (block: StoredBlock) => boolean
 }
 
-/** Blocks that were asked for before they are wanted. */
 interface Ahead {
   readonly from: number
   readonly blocks: Promise<readonly StoredBlock[]>
@@ -57,7 +56,6 @@ interface Ahead {
 export class HistoryReader {
   readonly #log: StreamLog
   readonly #options: HistoryOptions
-  /** Blocks that were read and not delivered. */
   #blocks: StoredBlock[] = []
   #ahead: Ahead | undefined
   #isRepeated = false
@@ -224,7 +222,6 @@ export class HistoryReader {
   }
 }
 
-/** Collects the records of one batch. */
 class BatchBuilder {
   readonly #limits: ReadLimits
   readonly #parts: Uint8Array[] = []
@@ -237,7 +234,6 @@ class BatchBuilder {
     this.#limits = limits
   }
 
-  /** The limits of the read that remain. */
   get left(): ReadLimits {
     return afterDelivering(this.#limits, this.count, this.meteredBytes)
   }
@@ -262,7 +258,6 @@ class BatchBuilder {
     this.#lastSeqNum = lastSeqNum
   }
 
-  /** Returns the batch; undefined if nothing was added. */
   build(): ReadBatch | undefined {
     if (this.count === 0) return undefined
     const { count, meteredBytes } = this

@@ -36,10 +36,8 @@ export interface RecordCodec {
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
 }
 
-/** The records that a read wants of a block. */
 export interface Wanted {
   readonly from: number
-  /** Exclusive. */
   readonly endSeqNum: number
   readonly limits: ReadLimits
 }
@@ -63,7 +61,6 @@ const PLAIN_READER: RecordReader = {
   openLive: ({ batch }) => batch,
 }
 
-/** Stores records as they are. */
 export const PLAIN: RecordCodec = {
   pending: 0,
   checkKey() {},

@@ -20,7 +20,6 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   readonly clock: Clock
   readonly limits: LiveTailLimits
   readonly loadDocument: (basin: string, stream: string) => Promise<StreamDocument | undefined>
-  /** Called when an append has trimmed records. */
   readonly onTrim: () => void
   readonly onFollow: () => void
   readonly onDeleted: (log: StreamLog) => void
@@ -92,7 +91,6 @@ export class StreamLog implements AppendTarget {
     return this.codec.pending + this.#pipeline.pending
   }
 
-  /** How many reads follow. */
   get followers(): number {
     return this.#live.followers
   }
@@ -137,7 +135,6 @@ export class StreamLog implements AppendTarget {
     return this.#live.at(seqNum)
   }
 
-  /** Reads the blocks of a range. */
   readBlocks(range: ReadRange): Promise<readonly StoredBlock[]> {
     return this.#options.session.read(this.document.logId, range)
   }
@@ -214,7 +211,6 @@ export class StreamLog implements AppendTarget {
     return false
   }
 
-  /** Wakes every follower. */
   wake(): void {
     this.#live.wake()
   }

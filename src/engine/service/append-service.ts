@@ -80,7 +80,6 @@ interface AppendCall {
   readonly reject: (error: unknown) => void
   /** Of a session, which appends to the log that it was opened with. */
   readonly group?: AppendGroup
-  /** Called when the append is in flight. */
   readonly started?: () => void
 }
 
@@ -100,14 +99,12 @@ class PendingAppend implements AppendListener {
     if (call.group !== undefined) this.#attempts.left = 0
   }
 
-  /** Resolves the name, then appends. */
   open(): void {
     this.#context.table
       .open(this.#call.target, 'append', (log) => this.appendTo(log), this.#attempts)
       .catch((error: unknown) => this.#fail(error))
   }
 
-  /** Appends as soon as there is room. */
   appendTo(log: StreamLog): void {
     this.#log = log
     this.#askedAt = this.#context.clock.now()

@@ -18,7 +18,6 @@ const OVERDUE_MS = 3 * INTERVAL_MS
 export interface BackgroundTasks {
   /** Deletes streams that are empty or have expired. */
   checkDeadlines(): Promise<void>
-  /** Completes the deletion of basins. */
   finishDeletions(): Promise<void>
   deleteExpiredTokens(): Promise<void>
 }

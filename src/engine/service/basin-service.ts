@@ -210,7 +210,6 @@ export class BasinService {
     throw conflictError()
   }
 
-  /** The document of a basin to be created. */
   #newBasin(name: string, config: BasinConfig, creationKey: string | null): BasinDocument {
     return { name, createdAt: this.#context.clock.now(), deletedAt: null, config, creationKey }
   }

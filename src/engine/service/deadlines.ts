@@ -42,7 +42,6 @@ export interface DeadlinesContext {
   readonly onBackgroundError: (error: unknown) => void
 }
 
-/** Schedules the first checks of a new stream. */
 export function firstDeadlines(document: StreamDocument): CatalogChange[] {
   const { basin, name, logId, createdAt, expiry } = document
   const whenEmpty = emptyDeadline(document, createdAt)

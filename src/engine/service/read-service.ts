@@ -24,7 +24,6 @@ export interface OpenReadOptions extends ReadPolicy {
   readonly watch?: { readonly ended: SharedSignal; readonly release: () => void } | undefined
 }
 
-/** A stream and its state. */
 export interface StreamDescription {
   /** Identifies the stream: no other one of the storage ever had it. */
   readonly id: string
@@ -32,9 +31,7 @@ export interface StreamDescription {
   readonly metadata: StreamMetadata
   /** The time at which it is deleted; undefined is never. */
   readonly expiry: Expiry | undefined
-  /** The position of the next record. */
   readonly tail: StreamTail
-  /** Records below it are trimmed. */
   readonly trimPoint: number
 }
 
@@ -59,14 +56,11 @@ export class ReadService {
     this.#context = context
   }
 
-  /** Reads that are open. */
   get openReads(): number {
     return this.#open.size
   }
 
-  /**
-   * Opens a read session. Resolves to undefined when it ends at once. Rejects with `range_not_satisfiable`.
-   */
+  /** Opens a read session. Resolves to undefined if it ends at once. Rejects with `range_not_satisfiable`. */
   async open(
     target: StreamTarget,
     query: ReadQuery,

@@ -333,7 +333,6 @@ function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: St
   }
 }
 
-/** Returns the members of a document that never change after its creation. */
 function lastingMembers({
   metadata,
   expiry,

@@ -92,9 +92,7 @@ export interface UsageMeter extends UsageRecorder {
   close(): Promise<void>
 }
 
-/**
- * Answers metrics queries. Rejects with `invalid` for a malformed query and `storage` when the storage fails.
- */
+/** Answers metrics queries. Rejects with `invalid` for a malformed query, `storage` if the storage fails. */
 export interface MetricsService {
   /** Returns the usage of the account. */
   account(query: MetricsQuery<AccountMetricSet>): Promise<readonly Metric[]>
@@ -147,7 +145,6 @@ const unavailable = async (): Promise<never> => {
   throw usageUnavailable()
 }
 
-/** Meters nothing. */
 export const NO_USAGE: UsageModule = {
   open: () => ({
     operation: nothing,

@@ -23,7 +23,6 @@ import { assertNotDeleting, basinNotFound, conflictError } from '../errors.ts'
 export type Commit = StorageSession['commit']
 
 export const CONFLICTS_MAX = 20
-/** How many documents {@link Catalog.forEach} reads at once. */
 const PAGE_DOCUMENTS = 100
 
 export interface CatalogContext {
@@ -163,7 +162,6 @@ export function putBasin(document: BasinDocument, expect: number | null): Catalo
   return putDocument('basins', document.name, document, expect)
 }
 
-/** Deletes the document of a stream. */
 export function deleteStream({ value: { basin, name }, version }: Versioned<StreamDocument>): CatalogChange {
   return { kind: 'delete', collection: 'streams', key: streamKey(basin, name), expect: version }
 }

@@ -20,7 +20,6 @@ export interface CreationPolicy {
   readonly always: boolean
   /** Rejects with `stream_not_found`, also while another call creates the stream. */
   readonly never?: boolean | undefined
-  /** Configuration of a stream that is created. */
   readonly config?: StreamConfigInput | undefined
   /** The retention of a basin or stream for which nothing else sets one. The protocol's by default. */
   readonly defaultRetention?: RetentionPolicy | undefined
@@ -45,7 +44,6 @@ export class StreamCreator {
     this.#context = context
   }
 
-  /** The document of a stream to be created in a basin. */
   newStream(
     { config: { defaultStreamConfig, streamCipher } }: BasinDocument,
     ref: StreamRef,

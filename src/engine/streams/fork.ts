@@ -29,7 +29,6 @@ import type { StreamTable, StreamTarget } from './table.ts'
 /** How long a creation may take until what it left is removed, in milliseconds. */
 const CREATION_MS_MAX = 3_600_000
 
-/** The initial content of a new stream. */
 export interface InitialContent {
   /** The records below `seqNum` of another stream, or all. */
   readonly fork: { readonly target: StreamTarget; readonly seqNum: number | undefined } | undefined
@@ -37,7 +36,6 @@ export interface InitialContent {
   readonly key: EncryptionKey | undefined
 }
 
-/** The reads of the source of a fork. */
 interface SourceReads {
   describe(target: StreamTarget): Promise<{ readonly tail: StreamTail; readonly trimPoint: number }>
   open(

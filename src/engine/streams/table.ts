@@ -52,7 +52,6 @@ export function assertIsTarget(target: Pick<StreamTarget, 'ref' | 'identity'>, l
 /** A stream to open by name, and the policy if it does not exist. */
 type OpenRequest = Pick<StreamTarget, 'ref' | 'creation' | 'identity'>
 
-/** The attempts that a call has left to resolve a name. */
 export interface Attempts {
   left: number
 }

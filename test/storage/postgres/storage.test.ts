@@ -48,7 +48,7 @@ describe('options', () => {
     [
       'an unknown option',
       { conectionString: 'postgres://a' },
-      'unknown member `conectionString`; did you mean `connectionString`?',
+      'unknown member `conectionString`; expected `connectionString`, `client`, `schema`, `connectionsMax`, `listen`, `listenConnectionString`, `readOnly`, `retryMs`',
     ],
     [
       'no connections',
