@@ -1,5 +1,5 @@
+import type { InputSink } from './append-all.ts'
 import type { AppendSession } from './append-session.ts'
-import type { InputSink } from './input-sink.ts'
 
 /** A readable stream of what an iterator yields. It takes one item ahead of its reader. */
 export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): ReadableStream<Item> {

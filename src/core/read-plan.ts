@@ -1,7 +1,6 @@
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX, UNARY_WAIT_MS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
-import { meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 import { millisecondsOf } from '../model/validation.ts'
 import { reclaimablePoint, type Trim } from './retention.ts'
 import type { StreamState } from './sequence.ts'
@@ -186,7 +185,7 @@ export interface SizedRecord {
  * Counts the records that the limits admit, from the first one. It stops at the first record that does not
  * fit, even if a later one would, and has no minimum of one record (docs/protocol.md "Bounds").
  */
-export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): Admitted {
+export function admit(limits: ReadLimits, records: Iterable<SizedRecord>): Admitted {
   let meteredBytes = 0
   let count = 0
   for (const record of records) {
@@ -198,15 +197,4 @@ export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): 
     count++
   }
   return { count, meteredBytes }
-}
-
-/** Does the same as {@link admitSized}, for records that are not metered yet. */
-export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): Admitted {
-  return admitSized(limits, sizesOf(records))
-}
-
-function* sizesOf(records: readonly SequencedRecord[]): Generator<SizedRecord, void, undefined> {
-  for (const { timestamp, headers, body } of records) {
-    yield { timestamp, meteredBytes: meteredBytesOf(headers, body) }
-  }
 }

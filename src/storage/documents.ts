@@ -160,6 +160,22 @@ export async function listDocuments<From extends keyof Documents>(
   return documents as readonly Versioned<Documents[From]>[]
 }
 
+/** The documents of a collection whose keys have a prefix, in pages that are not empty. */
+export async function* documentPages<From extends keyof Documents>(
+  session: Pick<StorageSession, 'list'>,
+  collection: From,
+  prefix: string,
+  limit: number,
+): AsyncGenerator<readonly Versioned<Documents[From]>[], void> {
+  let after = ''
+  for (;;) {
+    const page = await listDocuments(session, collection, { prefix, after, limit })
+    if (page.length > 0) yield page
+    if (page.length < limit) return
+    after = page.at(-1)!.key
+  }
+}
+
 /** Creates or replaces a document. `expect` is that of {@link CatalogChange}. */
 export function putDocument<To extends Collection, Key extends KeyIn<To>>(
   collection: To,

@@ -32,12 +32,11 @@ import type {
 } from '../model/metrics.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../model/names.ts'
 import { macrotask } from '../runtime/macrotask.ts'
-import { getDocument, streamKey } from '../storage/documents.ts'
+import { documentPages, getDocument, streamKey } from '../storage/documents.ts'
 import { streamBytes } from './upkeep.ts'
 import {
   ACCOUNT,
   basinScope,
-  documentPages,
   logScope,
   parseUsageKey,
   readChunks,

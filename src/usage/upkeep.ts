@@ -14,15 +14,8 @@ import {
 } from '../core/usage/resolutions.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
 import type { StorageSession } from '../storage/contract.ts'
-import { getDocument, putDocument, streamKey } from '../storage/documents.ts'
-import {
-  basinScope,
-  documentPages,
-  parseUsageKey,
-  resolutionPrefix,
-  UnstoredUsage,
-  usageKey,
-} from './usage-store.ts'
+import { documentPages, getDocument, putDocument, streamKey } from '../storage/documents.ts'
+import { basinScope, parseUsageKey, resolutionPrefix, UnstoredUsage, usageKey } from './usage-store.ts'
 
 const BASINS_PER_PAGE = 50
 const STREAMS_PER_PAGE = 256

@@ -15,13 +15,7 @@ import {
 } from '../core/usage/resolutions.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { CatalogChange, StorageSession } from '../storage/contract.ts'
-import {
-  type Documents,
-  getDocument,
-  listDocuments,
-  putDocument,
-  type Versioned,
-} from '../storage/documents.ts'
+import { getDocument, putDocument } from '../storage/documents.ts'
 import { StorageConflict } from '../storage/errors.ts'
 
 /**
@@ -197,20 +191,4 @@ export async function readMeasurements(
     end = start
   }
   return points
-}
-
-/** The documents of a collection whose keys have a prefix, in pages that are not empty. */
-export async function* documentPages<From extends keyof Documents>(
-  session: StorageSession,
-  collection: From,
-  prefix: string,
-  limit: number,
-): AsyncGenerator<readonly Versioned<Documents[From]>[], void> {
-  let after = ''
-  for (;;) {
-    const page = await listDocuments(session, collection, { prefix, after, limit })
-    if (page.length > 0) yield page
-    if (page.length < limit) return
-    after = page.at(-1)!.key
-  }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  admit,
+  admit as admitSized,
   admitsAll,
   afterDelivering,
   isExhausted,
@@ -16,6 +16,14 @@ import { meteredBytesOf, type SequencedRecord } from '../../src/model/record.ts'
 
 const ALL = Number.POSITIVE_INFINITY
 const NONE: ReadLimits = { count: ALL, bytes: ALL, until: ALL }
+
+function admit(limits: ReadLimits, records: readonly SequencedRecord[]) {
+  const sized = records.map(({ timestamp, headers, body }) => ({
+    timestamp,
+    meteredBytes: meteredBytesOf(headers, body),
+  }))
+  return admitSized(limits, sized)
+}
 
 describe('the bounds of a query', () => {
   it.each<[ReadQuery, 'unary' | 'session', ReadLimits]>([

@@ -3,7 +3,7 @@ import type { AppendBatch, BatchPart } from '../../model/append-input.ts'
 import { EMPTY_BYTES, equalSecrets, utf8 } from '../../model/bytes.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
-import type { SequencedRecord } from '../../model/record.ts'
+import { meteredBytesOf, type SequencedRecord } from '../../model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { encodeRecords } from '../../storage/block-codec.ts'
@@ -180,7 +180,11 @@ class EncryptedReader implements RecordReader {
     const parsed = this.#parse(block)
     const inRange = parsed.skeleton.filter(({ seqNum }) => seqNum >= from && seqNum < endSeqNum)
     // Without their bodies, ordinary records count for less: this many are admitted at most.
-    const atMost = admit(limits, inRange).count
+    const sized = inRange.map(({ timestamp, headers, body }) => ({
+      timestamp,
+      meteredBytes: meteredBytesOf(headers, body),
+    }))
+    const atMost = admit(limits, sized).count
     if (inRange.slice(0, atMost).some(isSealed)) return this.#open(block, parsed)
     return { ...block, data: parsed.segment.skeleton }
   }

@@ -1,6 +1,6 @@
 import { deletedUnderReadError } from '../../api/read-session.ts'
 import {
-  admitSized,
+  admit,
   admitsAll,
   afterDelivering,
   isExhausted,
@@ -289,7 +289,7 @@ export function partOf(block: StoredBlock, from: number, end: number, limits: Re
     return { data, count, meteredBytes, lastSeqNum: next - 1, next, ended: false }
   }
   const spans = decodeStored(() => spansOf(block)).filter(({ seqNum }) => seqNum >= from && seqNum < end)
-  const admitted = admitSized(limits, spans)
+  const admitted = admit(limits, spans)
   const taken = spans.slice(0, admitted.count)
   const ended = admitted.count < spans.length
   const next = ended ? spans[admitted.count]!.seqNum : Math.min(block.endSeqNum, end)

@@ -24,7 +24,7 @@ import {
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { assertNotDeleting, closedError, conflictError } from '../errors.ts'
-import { type Catalog, CONFLICTS_MAX, type Commit, putBasin } from '../streams/catalog.ts'
+import { type Catalog, CONFLICTS_MAX, putBasin } from '../streams/catalog.ts'
 import type { ChangeCheck, StreamService } from './stream-service.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -190,17 +190,14 @@ export class BasinService {
       const streams = await listDocuments(session, 'streams', range)
       if (streams.length === 0 || (await catalog.basin(key))?.version !== version) return
       if (closing.aborted) throw closedError()
-      const isTogether = attempts === 0
-      const commit = isTogether
-        ? commitTogether(session, isSame)
-        : (removal: readonly CatalogChange[]) => session.commit([isSame, ...removal])
+      const commit = (removal: readonly CatalogChange[]) => session.commit([isSame, ...removal])
       const remove = async (stream: Versioned<StreamDocument>) => {
         try {
           await service.removeWithBasin(commit, stream)
           attempts = -1
         } catch (error) {
-          // One by one next, and the list shows whether it is left.
-          if (!isTogether && !StorageConflict.is(error)) throw error
+          // The list shows whether it is left.
+          if (!StorageConflict.is(error)) throw error
         }
       }
       const removals = await Promise.allSettled(streams.map(remove))
@@ -222,17 +219,6 @@ export class BasinService {
         throw invalid(`${field} must be one of ${LOCATION.name}`, field)
       }
     }
-  }
-}
-
-/** Commits what is passed in one turn in one commit, with a check. */
-function commitTogether(session: StorageSession, check: CatalogChange): Commit {
-  const all = [check]
-  let committed: Promise<void> | undefined
-  return (changes) => {
-    all.push(...changes)
-    committed ??= Promise.resolve().then(() => session.commit(all))
-    return committed
   }
 }
 

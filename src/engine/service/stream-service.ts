@@ -90,7 +90,8 @@ export class StreamService {
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
       const document: StreamDocument = {
         ...creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
-        ...lastingMembers({ metadata, expiry }),
+        metadata,
+        expiry: expiry && storedExpiry(expiry),
       }
       if (content === undefined) {
         await creator.add(commit, document, basin)
@@ -154,7 +155,8 @@ export class StreamService {
       const document: StreamDocument = {
         ...stream,
         ...(cipher !== undefined && { cipher }),
-        ...lastingMembers({ metadata, expiry }),
+        metadata,
+        expiry: expiry && storedExpiry(expiry),
       }
       await creator.add(commit, document, basin, [createLog(document, { tail, fencingToken })])
       return streamInfo(document)
@@ -330,16 +332,6 @@ function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: St
     cipher,
     ...(metadata !== undefined && { metadata }),
     ...(expiry !== undefined && { expiry: 'at' in expiry ? { at: new Date(expiry.at) } : expiry }),
-  }
-}
-
-function lastingMembers({
-  metadata,
-  expiry,
-}: Pick<StreamCreation, 'metadata' | 'expiry'>): Pick<StreamDocument, 'metadata' | 'expiry'> {
-  return {
-    ...(metadata !== undefined && { metadata: { ...metadata } }),
-    ...(expiry !== undefined && { expiry: storedExpiry(expiry) }),
   }
 }
 

@@ -10,6 +10,7 @@ import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import {
   type BasinDocument,
   type Documents,
+  documentPages,
   getDocument,
   listDocuments,
   putDocument,
@@ -103,9 +104,7 @@ export class Catalog {
     work: (document: Versioned<Documents[From]>) => Promise<unknown>,
   ): Promise<void> {
     const { session, onBackgroundError, closing } = this.#context
-    let after = ''
-    while (!closing.aborted) {
-      const documents = await listDocuments(session, collection, { prefix, after, limit: PAGE_DOCUMENTS })
+    for await (const documents of documentPages(session, collection, prefix, PAGE_DOCUMENTS)) {
       for (const document of documents) {
         try {
           if ((await work(document)) === 'stop') return
@@ -113,9 +112,8 @@ export class Catalog {
           if (!StorageConflict.is(error) && !closing.aborted) onBackgroundError(error)
         }
       }
-      if (documents.length < PAGE_DOCUMENTS) return
-      after = documents.at(-1)!.key
       await macrotask()
+      if (closing.aborted) return
     }
   }
 
