@@ -104,10 +104,7 @@ export class AppendSession {
     }
   }
 
-  /**
-   * Acks in order, from the subscription on. Completes when the session is closed, fails when the session
-   * fails.
-   */
+  /** Acks in order, from the subscription on. Completes when the session is closed, fails when it fails. */
   get acks$(): Observable<AppendAck> {
     return this.#acks.asObservable()
   }
@@ -169,10 +166,7 @@ export class AppendSession {
     })
   }
 
-  /**
-   * Accepts no more batches. Resolves when every accepted batch is durable. Rejects with the failure that
-   * ended the session.
-   */
+  /** Ends the session. Resolves when all its batches are durable. Rejects with the failure that ended it. */
   close(options?: CallOptions): Promise<void> {
     return this.#failure.report(this.#close(), signalOf(options))
   }

@@ -72,10 +72,7 @@ export abstract class Basin {
     options?: CreateStreamOptions,
   ): Promise<Provisioned<StreamInfo>>
 
-  /**
-   * Makes the stream exist with exactly this configuration over the basin's defaults: creates it, changes it,
-   * or does nothing.
-   */
+  /** Makes the stream exist with exactly this configuration over the basin's defaults. */
   abstract ensureStream(
     name: string,
     config?: StreamConfigInput,
@@ -111,16 +108,10 @@ export abstract class Basin {
    */
   abstract delete(options?: CallOptions): Promise<void>
 
-  /**
-   * Resolves to usage metrics of the basin (docs/protocol.md "Usage metrics"). Rejects with `unsupported`
-   * unless usage is metered.
-   */
+  /** Resolves to usage metrics of the basin. Rejects with `unsupported` unless usage is metered. */
   abstract metrics(query: MetricsQuery<BasinMetricSet>, options?: CallOptions): Promise<readonly Metric[]>
 
-  /**
-   * Resolves to whether the basin exists; one that is being deleted does not. Needs the permission to read
-   * its configuration.
-   */
+  /** Resolves to whether the basin exists and is not being deleted. Needs the permission of `config`. */
   exists(options?: CallOptions): Promise<boolean> {
     return existsBy(this.config(options))
   }

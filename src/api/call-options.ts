@@ -4,10 +4,7 @@ import { assertMembers, assertSignal, type Members, type MembersOf, unchecked } 
 
 /** Options of a call. */
 export interface CallOptions {
-  /**
-   * Stops waiting: the call rejects with the signal's reason. A change that is already under way may still
-   * take effect.
-   */
+  /** Rejects the call with the signal's reason. A change that is under way may still take effect. */
   readonly signal?: AbortSignal | undefined
 }
 

@@ -69,22 +69,13 @@ export abstract class Headwater {
    */
   abstract issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string>
 
-  /**
-   * Lists access tokens in the order of their ids, at most 1,000 per page. Expired tokens stay listed for a
-   * day.
-   */
+  /** Lists access tokens by id, at most 1,000 per page. Expired tokens stay listed for a day. */
   abstract listAccessTokens(query?: ListQuery, options?: CallOptions): Promise<Page<AccessTokenInfo>>
 
-  /**
-   * Revokes an access token: it is rejected from now on, and its sessions end. Rejects with
-   * `access_token_not_found`.
-   */
+  /** Revokes an access token, which ends its sessions. Rejects with `access_token_not_found`. */
   abstract revokeAccessToken(id: string, options?: CallOptions): Promise<void>
 
-  /**
-   * Resolves to usage metrics of the account (docs/protocol.md "Usage metrics"). Rejects with `unsupported`
-   * unless usage is metered.
-   */
+  /** Resolves to usage metrics of the account. Rejects with `unsupported` unless usage is metered. */
   abstract metrics(query: MetricsQuery<AccountMetricSet>, options?: CallOptions): Promise<readonly Metric[]>
 
   /**

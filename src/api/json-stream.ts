@@ -24,10 +24,7 @@ export interface JsonBatch<Value> {
   readonly records: readonly JsonRecord<Value>[]
   /** The sequence number of the last record, commands included; -1 if there is none. */
   readonly lastSeqNum: number
-  /**
-   * The tail of the stream, if the batch was read as it was appended, or if it ends at the tail. Otherwise
-   * undefined.
-   */
+  /** The tail of the stream, if the batch was read as it was appended or ends at the tail. */
   readonly tail: StreamPosition | undefined
 }
 

@@ -32,10 +32,7 @@ export async function* listAll<Item>(
 
 const MISSING: readonly string[] = ['stream_not_found', 'basin_not_found', 'basin_deletion_pending']
 
-/**
- * Resolves to whether what the call asks about exists. A basin that is being deleted counts as missing, and
- * so do its streams.
- */
+/** Resolves to whether the call finds what it asks about. A basin that is being deleted counts as missing. */
 export async function existsBy(call: Promise<unknown>): Promise<boolean> {
   try {
     await call

@@ -20,17 +20,11 @@ import {
 } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 
-/**
- * Options of a producer. `matchSeqNum` holds for the first record; each batch then expects to follow the one
- * before.
- */
+/** Options of a producer. `matchSeqNum` is that of the first record; each batch has to follow the last. */
 export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' | 'matchSeqNum'> {
   /** Ends the producer: records that are not durable by then fail with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /**
-   * How long a record waits for others to share its batch, in milliseconds. 5 by default; 0 sends in the next
-   * turn.
-   */
+  /** Milliseconds that a record waits for others in its batch. 5 by default; 0 sends in the next turn. */
   readonly lingerMs?: number | undefined
   /** Records per batch, 1 to 1,000. 1,000 by default. */
   readonly recordsMax?: number | undefined

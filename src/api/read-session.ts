@@ -16,10 +16,7 @@ export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
   readonly as?: Format | undefined
   /** Whether command records (fences and trims) are returned. True by default. */
   readonly commands?: boolean | undefined
-  /**
-   * Whether a missing stream, and its basin, is created instead of rejecting with `stream_not_found`. False
-   * by default.
-   */
+  /** Creates a missing stream and basin instead of rejecting with `stream_not_found`. False by default. */
   readonly create?: boolean | undefined
   /** Ends the read: promises and iterations reject with the signal's reason, observables fail with it. */
   readonly signal?: AbortSignal | undefined
@@ -119,10 +116,7 @@ export class ReadSession<
     return this.#batches()
   }
 
-  /**
-   * Iterates over batches and heartbeats: one heartbeat on reaching the tail, then one every 5 to 15 seconds
-   * while waiting there.
-   */
+  /** Iterates over batches and heartbeats: one at the tail, then one every 5 to 15 seconds of waiting. */
   events(): AsyncGenerator<ReadSessionEvent<Batch>, void, undefined> {
     return this.#iterate(true, (event) =>
       event.kind === 'batch'

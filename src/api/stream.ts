@@ -65,10 +65,7 @@ export abstract class Stream {
    */
   abstract restore(restored: RestoredStream, options?: CallOptions): Promise<void>
 
-  /**
-   * @internal Opens a read at once, so that its errors come first. Resolves to undefined when it ends at
-   * once.
-   */
+  /** @internal Opens a read at once, so that its errors come first. Resolves to undefined if it has ended. */
   abstract openCursor(query: ReadQuery, options: CursorOptions): Promise<RecordCursor | undefined>
 
   /** @internal Reads one batch, in bytes. */
@@ -113,10 +110,7 @@ export abstract class Stream {
    */
   abstract checkTail(options?: CallOptions): Promise<StreamTail>
 
-  /**
-   * Resolves to the whole configuration of the stream, with the basin's defaults applied. Rejects with
-   * `stream_not_found`.
-   */
+  /** Resolves to the whole configuration of the stream. Rejects with `stream_not_found`. */
   async config(options?: CallOptions): Promise<StreamConfig> {
     return withoutStorageClass(await this.storedConfig(options))
   }
@@ -135,16 +129,10 @@ export abstract class Stream {
   /** @internal */
   abstract reconfigureStored(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig>
 
-  /**
-   * Deletes the stream and its records. Open sessions end with `stream_deleted`. Rejects with
-   * `stream_not_found`.
-   */
+  /** Deletes the stream. Open sessions end with `stream_deleted`. Rejects with `stream_not_found`. */
   abstract delete(options?: CallOptions): Promise<void>
 
-  /**
-   * Resolves to usage metrics of the stream (docs/protocol.md "Usage metrics"). Rejects with `unsupported`
-   * unless usage is metered.
-   */
+  /** Resolves to usage metrics of the stream. Rejects with `unsupported` unless usage is metered. */
   abstract metrics(query: MetricsQuery<StreamMetricSet>, options?: CallOptions): Promise<readonly Metric[]>
 
   /** Resolves to whether the stream exists. Needs the permission to read its configuration. */

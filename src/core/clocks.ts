@@ -1,7 +1,4 @@
-/**
- * The knowledge about a clock by which records are deleted for good. Persisted: keep stable. Times are in
- * milliseconds.
- */
+/** What is known of a clock by which records are deleted, in milliseconds. Persisted: keep stable. */
 export interface ConfirmedTime {
   /** The latest time that is certain to have been reached. */
   readonly at: number

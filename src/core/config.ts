@@ -103,10 +103,7 @@ export function reconfiguredStream(
   return mergeStreamConfig(patchStreamConfig(current, change), basinDefault, defaultRetention)
 }
 
-/**
- * The explicit settings after a change: absent members stay as they are, `null` removes them, a value sets
- * them.
- */
+/** The explicit settings after a change: `null` removes a member, a value sets it, others stay. */
 export function patchStreamConfig(
   current: StreamConfigInput,
   change: StreamReconfiguration,

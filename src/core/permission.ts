@@ -78,10 +78,7 @@ export function covers(set: ResourceSet | null, name: string): boolean {
   return 'prefix' in set ? name.startsWith(set.prefix) : set.exact !== '' && set.exact === name
 }
 
-/**
- * The part of its issuer's permissions that a token to issue exceeds, or undefined (docs/protocol.md
- * "Permissions").
- */
+/** The part of its issuer's permissions that a token exceeds, if any (docs/protocol.md "Permissions"). */
 export function exceeds(
   issuer: Grant,
   wanted: { readonly scope: AccessScope; readonly expiresAt: number | null },

@@ -124,10 +124,7 @@ export interface ReadLimits {
   readonly until: number
 }
 
-/**
- * The bounds of a query. A unary read returns at most 1,000 records and 1 MiB (docs/protocol.md
- * "Unary reads").
- */
+/** The bounds of a query; 1,000 records and 1 MiB for a unary read (docs/protocol.md "Unary reads"). */
 export function readLimits(query: ReadQuery, kind: 'unary' | 'session'): ReadLimits {
   const count = query.count ?? Number.POSITIVE_INFINITY
   const bytes = query.bytes ?? Number.POSITIVE_INFINITY

@@ -9,10 +9,7 @@ export function recordsExpireAt(policy: RetentionPolicy, appendedAt: number): nu
   return policy === 'infinite' ? null : Math.min(appendedAt + policy.ageSeconds * 1000, INTEGER_MAX)
 }
 
-/**
- * Keeps the records that were stored when the retention of their stream was lengthened (docs/protocol.md
- * "Retention"). Persisted.
- */
+/** Keeps records that were stored when their retention was lengthened (docs/protocol.md). Persisted. */
 export interface RetentionExtension {
   /** Applies to records below this sequence number: above all, until the retention is shortened. */
   readonly below: number
@@ -22,10 +19,7 @@ export interface RetentionExtension {
   readonly until: number | null
 }
 
-/**
- * Returns the time at which a block expires; null for never. A block whose first record is extended is
- * extended as a whole.
- */
+/** The time at which a block expires; null for never. It is extended as a whole if its first record is. */
 export function blockExpiresAt(
   { firstSeqNum, expiresAt }: { readonly firstSeqNum: number; readonly expiresAt: number | null },
   extensions: readonly RetentionExtension[] | undefined,

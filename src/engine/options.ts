@@ -18,27 +18,15 @@ import { NO_USAGE, type UsageModule } from './service/usage.ts'
 
 /** Limits of an engine, for all of its callers together. Sizes are metered bytes. */
 export interface EngineLimits {
-  /**
-   * Bytes of the appends that are being made durable. Further appends wait. At least 1 MiB; 128 MiB by
-   * default.
-   */
+  /** Bytes of the appends in flight. Further appends wait. At least 1 MiB; 128 MiB by default. */
   readonly appendInFlightBytes: number
-  /**
-   * Bytes of the appends that wait. Further appends reject with `rate_limited`, without effect. At least 1
-   * MiB; 256 MiB by default.
-   */
+  /** Bytes of waiting appends. More reject with `rate_limited`. At least 1 MiB; 256 MiB by default. */
   readonly appendWaitingBytes: number
   /** Bytes in flight of one append session. `submit` waits. At least 1 MiB; 8 MiB by default. */
   readonly sessionInFlightBytes: number
-  /**
-   * How many appends a live follower may lag behind before it reads from the storage again. No record is
-   * missed. 100 by default.
-   */
+  /** How many appends a live follower may lag behind before it reads from the storage. 100 by default. */
   readonly followerLagBatches: number
-  /**
-   * The same limit as `followerLagBatches` in bytes, which are kept once for all followers of a stream. 8 MiB
-   * by default.
-   */
+  /** The same limit in bytes, which are kept once for all followers of a stream. 8 MiB by default. */
   readonly followerLagBytes: number
   /**
    * Bytes that open reads hold together: what is read ahead, and what is not sent or consumed yet. Beyond it
@@ -51,10 +39,7 @@ export interface EngineLimits {
    * again when they are used. 100,000 by default.
    */
   readonly cachedStreams: number
-  /**
-   * Open reads and append sessions, in this process and over HTTP. Further ones reject with `rate_limited`.
-   * 50,000 by default.
-   */
+  /** Open reads and append sessions. Further ones reject with `rate_limited`. 50,000 by default. */
   readonly openSessions: number
 }
 
@@ -86,10 +71,7 @@ export interface OpenOptions {
   readonly storage: Storage
   /** The source of time; the system's by default. `headwater/testing` has a virtual clock. */
   readonly clock?: Clock | undefined
-  /**
-   * Returns random numbers in [0, 1), for log ids, heartbeat gaps and background jitter. `crypto` and
-   * `Math.random` by default.
-   */
+  /** Random numbers in [0, 1), for ids, heartbeat gaps and jitter. `crypto` and `Math.random` by default. */
   readonly random?: (() => number) | undefined
   /** Bounds of what the engine holds in memory (docs/limits.md). */
   readonly limits?: { readonly [Name in keyof EngineLimits]?: number | undefined } | undefined
@@ -113,10 +95,7 @@ export interface OpenOptions {
    * reject with `unsupported`.
    */
   readonly usage?: UsageModule | undefined
-  /**
-   * Closes the engine when it aborts. Before that, `open` rejects with its reason, and a storage that still
-   * opens is closed.
-   */
+  /** Closes the engine when it aborts; `open` rejects with its reason if it is not done by then. */
   readonly signal?: AbortSignal | undefined
   /** Receives errors of background work, which is retried. By default they are ignored. */
   readonly onBackgroundError?: ((error: unknown) => void) | undefined

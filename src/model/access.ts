@@ -70,10 +70,7 @@ export interface GroupPermissions {
   readonly write: boolean
 }
 
-/**
- * The resource with exactly this name, or all whose names begin with the prefix. `''` matches none or all of
- * them.
- */
+/** The resource with this name, or all whose names begin with the prefix. `''` matches none, or all. */
 export type ResourceSet = { readonly exact: string } | { readonly prefix: string }
 
 /** The operations that a token permits, and the resources that it permits them on. `null` matches none. */
@@ -86,10 +83,7 @@ export interface AccessScope {
   readonly accessTokens: ResourceSet | null
   /** Permitted groups of operations. */
   readonly opGroups: Readonly<Record<OperationLevel, GroupPermissions>>
-  /**
-   * Permitted single operations, in addition to the groups. Without duplicates, in the order of
-   * {@link OPERATIONS}.
-   */
+  /** Permitted operations besides the groups. Without duplicates, in the order of {@link OPERATIONS}. */
   readonly ops: readonly Operation[]
 }
 
@@ -110,10 +104,7 @@ export interface AccessTokenInput {
   readonly expiresAt?: Time | null | undefined
   /** @internal How `expiresAt` was written over HTTP, which lists it in the same way. */
   readonly expiresAtText?: string | undefined
-  /**
-   * Adds the prefix of `scope.streams` to stream names in requests and removes it from responses. Default
-   * false.
-   */
+  /** Adds the prefix of `scope.streams` to stream names and removes it from responses. Default false. */
   readonly autoPrefixStreams?: boolean | undefined
   /** The operations and resources that the token permits. */
   readonly scope: AccessScopeInput
@@ -157,10 +148,7 @@ const RESOURCE_RULES = {
 /** A kind of resource that a scope restricts. */
 export type ResourceKind = keyof typeof RESOURCE_RULES
 
-/**
- * The problem with the name or prefix of a resource set, or undefined. An empty name is valid and matches
- * nothing.
- */
+/** The problem with the name or prefix of a resource set, if any. An empty name matches nothing. */
 export function resourceSetProblem(kind: ResourceKind, set: ResourceSet): string | undefined {
   const [nameProblem, prefixProblem] = RESOURCE_RULES[kind]
   if ('prefix' in set) return prefixProblem(set.prefix, 'prefix')
@@ -192,10 +180,7 @@ const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
   scope: unchecked,
 }
 
-/**
- * Validates a token to issue; reads each member once, because a caller may pass an object with getters.
- * Throws `invalid`.
- */
+/** Validates a token to issue, and reads each member once: it may have getters. Throws `invalid`. */
 export function newAccessToken(input: AccessTokenInput): NewAccessToken {
   assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
   const { id, expiresAt, expiresAtText, autoPrefixStreams = false } = input
@@ -208,10 +193,7 @@ export function newAccessToken(input: AccessTokenInput): NewAccessToken {
   return { id, expiresAt: expiresAtMs, expiresAtText, autoPrefixStreams, scope }
 }
 
-/**
- * Completes a scope and sorts its operations. Throws `invalid` for an invalid name or an unknown
- * operation.
- */
+/** Completes a scope and sorts its operations. Throws `invalid` for invalid names and unknown operations. */
 export function accessScope(input: AccessScopeInput): AccessScope {
   assertMembers(input, SCOPE, 'scope', 'scope.')
   return {

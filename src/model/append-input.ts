@@ -36,10 +36,7 @@ import {
   unknownMember,
 } from './validation.ts'
 
-/**
- * Identifies a batch among those of its producer, so that the batch is stored once however often it is
- * appended.
- */
+/** Identifies a batch of a producer, so that the batch is stored once however often it is appended. */
 export interface ProducerBatch {
   /** The name of the producer: 1 to 256 bytes of UTF-8, unique among the writers of the stream. */
   readonly id: string
@@ -68,10 +65,7 @@ export type RecordInput =
 export interface AppendConditions {
   /** The stream's fencing token, at most 36 bytes. Otherwise rejects with `fencing_token_mismatch`. */
   readonly fencingToken?: string | undefined
-  /**
-   * The sequence number of the first record, 0 included. Otherwise the append rejects with
-   * `seq_num_mismatch`.
-   */
+  /** The sequence number of the first record, 0 included. Otherwise rejects with `seq_num_mismatch`. */
   readonly matchSeqNum?: number | undefined
   /**
    * The number of the batch among those of its producer. A batch that is stored already is not stored again,

@@ -32,10 +32,7 @@ export class EncryptionKey {
     return one === other || (!!one && !!other && String(one.#given) === String(other.#given))
   }
 
-  /**
-   * The 32 bytes. Throws `encryption_key_invalid` if the key is neither bytes nor standard base64, or has
-   * another length.
-   */
+  /** The 32 bytes. Throws `encryption_key_invalid` if the key is neither that many bytes nor their base64. */
   get bytes(): Uint8Array {
     this.#bytes ??= keyBytes(this.#given)
     return this.#bytes

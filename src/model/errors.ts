@@ -92,10 +92,7 @@ export const ERROR_KINDS = {
   stream_not_found: final(404),
   /** The stream has this `streamSeq` or a greater one: `streamSeq`. Use a greater one. */
   stream_seq_not_increasing: final(409),
-  /**
-   * The stream knows 1,000 producers, all of which have appended within 7 days. Use fewer ids, or another
-   * stream.
-   */
+  /** The stream knows 1,000 producers, all active within 7 days. Use fewer ids, or another stream. */
   too_many_producers: final(409),
   /** Concurrent changes of the same stream or configuration came first. Retry. */
   transaction_conflict: retry(409),
@@ -107,15 +104,9 @@ export const ERROR_KINDS = {
   unsupported: final(503),
   /** The stream has another fencing token: `fencingToken`. Another writer has taken over. */
   fencing_token_mismatch: final(412),
-  /**
-   * The next record would get another sequence number: `seqNum`. Read the records before it, then decide
-   * again.
-   */
+  /** The next record would get another number: `seqNum`. Read the records before it, then decide again. */
   seq_num_mismatch: final(412),
-  /**
-   * The stream has no record at the start of the read; `tail` is its end. Read later, or wait with
-   * `waitMs`.
-   */
+  /** The stream has no record at the start of the read; `tail` is its end. Read later, or with `waitMs`. */
   range_not_satisfiable: final(416),
 } as const satisfies Record<string, ErrorKind>
 

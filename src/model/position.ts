@@ -4,10 +4,7 @@
 export interface StreamPosition {
   /** The sequence number of a record, or of the next record if the position is a tail. */
   readonly seqNum: number
-  /**
-   * The timestamp of the record at `seqNum`, or of the last record if the position is a tail or the end of an
-   * ack.
-   */
+  /** The timestamp of that record, or of the last one if the position is a tail or the end of an ack. */
   readonly timestamp: number
 }
 

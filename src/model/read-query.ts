@@ -74,20 +74,14 @@ export function startsIn({ seqNum, timestamp, tailOffset }: ReadQuery): number {
   return [seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length
 }
 
-/**
- * The query of a read of what is stored: from the first record, without waiting, unless it says otherwise.
- * Throws `invalid`.
- */
+/** The query of `read`: by default from the first record, without waiting. Throws `invalid`. */
 export function historyQuery(query: ReadQuery): ReadQuery {
   assertReadQuery(query)
   const { waitMs = 0 } = query
   return startsIn(query) === 1 ? { ...query, waitMs } : { ...query, seqNum: 0, waitMs }
 }
 
-/**
- * The query of a session that follows: from the tail, without an end, unless it says otherwise. Throws
- * `invalid`.
- */
+/** The query of `follow`: by default from the tail, without an end. Throws `invalid`. */
 export function followQuery(query: ReadQuery): ReadQuery {
   assertReadQuery(query)
   return { ...query, waitMs: query.waitMs ?? Number.POSITIVE_INFINITY }

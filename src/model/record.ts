@@ -12,10 +12,7 @@ export const NO_HEADERS: readonly Header[] = Object.freeze([])
 interface StoredRecord<Content> {
   /** The position in the stream, from 0. */
   readonly seqNum: number
-  /**
-   * Milliseconds since the Unix epoch unless the writer uses another unit; never less than the previous
-   * record's.
-   */
+  /** Milliseconds since the Unix epoch unless the writer uses another unit. Never decreases. */
   readonly timestamp: number
   /** The headers in the order in which they were appended. */
   readonly headers: readonly (readonly [name: Content, value: Content])[]
@@ -25,10 +22,7 @@ interface StoredRecord<Content> {
   readonly command?: Command | undefined
 }
 
-/**
- * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
- * to.
- */
+/** A stored record (docs/protocol.md "Records"). Its byte arrays are shared and must not be written to. */
 export type SequencedRecord = StoredRecord<Uint8Array>
 
 /** A stored record with strings: UTF-8, with U+FFFD for each ill-formed part. */

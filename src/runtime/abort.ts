@@ -58,10 +58,7 @@ export function onAbort(signal: AnySignal, callback: () => void): () => void {
   }
 }
 
-/**
- * Calls back with the reason of each signal that aborts, or synchronously if it already has. The returned
- * function cancels.
- */
+/** Calls back with the reason of each signal that aborts or has aborted. The returned function cancels. */
 export function onAnyAbort(
   signals: readonly (AnySignal | undefined)[],
   callback: (reason: unknown) => void,

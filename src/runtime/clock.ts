@@ -7,10 +7,7 @@ export interface Clock {
    * has fired or was cancelled.
    */
   schedule(delayMs: number, callback: () => void, options?: ScheduleOptions): () => void
-  /**
-   * Whether a test sets the time. A storage with a clock of its own then uses this one instead. False by
-   * default.
-   */
+  /** Whether a test sets the time, so that storages do not use a clock of their own. False by default. */
   readonly isVirtual?: boolean | undefined
 }
 
@@ -51,16 +48,10 @@ export function offsetClock(clock: Clock, offsetMs: () => number): Clock {
   }
 }
 
-/**
- * Work that takes real time, whatever a clock says: loading modules, compressing or encrypting on other
- * threads.
- */
+/** Work that takes real time, whatever a clock says: loading modules, or compressing on other threads. */
 const externalWork = new Set<Promise<unknown>>()
 
-/**
- * Returns the same promise and makes virtual clocks wait for it before they advance. The work must not wait
- * for a clock itself.
- */
+/** Makes virtual clocks wait for the work before they advance. It must not wait for a clock itself. */
 export function trackExternalWork<Result>(work: Promise<Result>): Promise<Result> {
   externalWork.add(work)
   const end = () => void externalWork.delete(work)

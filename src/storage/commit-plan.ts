@@ -32,10 +32,7 @@ export interface DocumentVersions {
 export interface LogHeads {
   /** Returns the head of a log, or undefined if there is none. Not modified. */
   headOf(logId: string): Head | undefined
-  /**
-   * Returns whether anything of a deleted log with this id is still stored, so that the id cannot be used.
-   * Never by default.
-   */
+  /** Returns whether something of a deleted log is left, so that its id is in use. False by default. */
   hasRemains?(logId: string): boolean
 }
 

@@ -187,10 +187,7 @@ export interface Document {
   readonly key: string
   /** The content of the document. */
   readonly value: JsonValue
-  /**
-   * Changes with every write of the key, and is never reused, even if the document is deleted and created
-   * again.
-   */
+  /** Changes with every write of the key, and is never reused, not even after the document was deleted. */
   readonly version: number
 }
 
@@ -233,10 +230,7 @@ export type CatalogChange =
       /** The start of the log. 0 by default. */
       readonly start?: LogStart | undefined
     }
-  /**
-   * Sets the epoch of the head, so that appends of an earlier epoch conflict. Conflicts if the log is
-   * missing.
-   */
+  /** Sets the epoch of the head: appends of an earlier epoch conflict. Conflicts if the log is missing. */
   | {
       readonly kind: 'set-epoch'
       readonly logId: string
@@ -267,10 +261,7 @@ export interface LogStart {
 
 /** The state of a log, which every append replaces. */
 export interface Head {
-  /**
-   * Version of the stream's configuration that appends are sequenced under. Set by `create-log` and
-   * `set-epoch`.
-   */
+  /** Version of the configuration that appends are sequenced under. Set by `create-log` and `set-epoch`. */
   readonly epoch: number
   /** The position of the next record. */
   readonly tail: StreamPosition
@@ -286,15 +277,9 @@ export interface Head {
   readonly appendId: string
   /** The time of the last append, or of the creation of the log, in milliseconds since the Unix epoch. */
   readonly appendedAt: number
-  /**
-   * The latest trims, at most three, ascending: which blocks `reclaim` may free, and when
-   * (`core/retention.ts`).
-   */
+  /** The latest trims, at most three, ascending: which blocks `reclaim` may free (`core/retention.ts`). */
   readonly trims: readonly Trim[]
-  /**
-   * True in the result of `head` if the log lacks the known head, or has other records before it: some were
-   * lost.
-   */
+  /** True in the result of `head` if the log lacks the known head or has other records before it. */
   readonly isReplaced?: boolean | undefined
   /**
    * Which blocks expire later than their `expiresAt`, at most four (`blockExpiresAt` in `core/retention.ts`).
@@ -359,10 +344,7 @@ export interface StoredBlock {
    * never. The extensions of the head may keep them longer.
    */
   readonly expiresAt: number | null
-  /**
-   * Opaque to the storage. At most `SEALED_BLOCK_BYTES_MAX` bytes as it is appended (`sealed-block.ts`). Must
-   * not be modified.
-   */
+  /** Opaque to the storage. Appended with at most `SEALED_BLOCK_BYTES_MAX` bytes. Must not be modified. */
   readonly data: Uint8Array
 }
 
@@ -376,10 +358,7 @@ export interface ReadRange {
   readonly bytesMax: number
   /** Stops once the records of the returned blocks reach this. No limit by default. */
   readonly recordsMax?: number | undefined
-  /**
-   * Whether the records of one appended block must be in one block, for callers that tell appends apart.
-   * False by default.
-   */
+  /** Whether the records of an appended block must be in one block. False by default. */
   readonly unsplit?: boolean | undefined
   /**
    * Memory that the storage may read into, instead of allocating it. The returned blocks may be views of it:

@@ -7,10 +7,7 @@ export interface RecordSpan {
   readonly seqNum: number
   readonly timestamp: number
   readonly meteredBytes: number
-  /**
-   * Offset of the record and its tag in the block's data. The bytes between two such offsets are a block of
-   * their own.
-   */
+  /** Offset of the record with its tag. The bytes between two such offsets are a block of their own. */
   readonly start: number
   readonly end: number
 }

@@ -16,10 +16,7 @@ import type { CatalogChange, Collection, JsonValue, ListRange, StorageSession } 
 export interface BasinDocument {
   readonly name: string
   readonly createdAt: number
-  /**
-   * The time at which deletion was requested, in milliseconds. The document is removed after the basin's last
-   * stream.
-   */
+  /** The time at which deletion was requested. The document is removed after the basin's last stream. */
   readonly deletedAt: number | null
   readonly config: BasinConfig
   /** See `core/provision.ts`. */

@@ -1,7 +1,4 @@
-/**
- * Small enough that inserting into a chunk is cheap, large enough that a million items are only thousands of
- * chunks.
- */
+/** Small enough that inserting is cheap, large enough that a million items are only thousands of chunks. */
 const CHUNK_ITEMS_MAX = 128
 
 /**

@@ -88,15 +88,9 @@ export interface ReceivedBatch {
   readonly tail: StreamTail | undefined
 }
 
-/**
- * Consecutive records of a read (docs/protocol.md "Unary reads"), with bodies and headers in the format of
- * the read.
- */
+/** Consecutive records of a read, with bodies and headers in the format of the read. */
 export class ReadBatch<Format extends RecordFormat = 'bytes'> {
-  /**
-   * The tail of the stream, if the batch was read as it was appended, or if it ends at the tail. Otherwise
-   * undefined.
-   */
+  /** The tail of the stream, if the batch was read as it was appended or ends at the tail. */
   readonly tail: StreamTail | undefined
   /** The number of records. */
   readonly count: number

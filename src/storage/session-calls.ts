@@ -26,10 +26,7 @@ export class SessionCalls {
     await Promise.allSettled(this.#inFlight)
   }
 
-  /**
-   * Rejects later calls, waits for those in flight, and then runs `release`. A second call does nothing and
-   * settles as the first.
-   */
+  /** Rejects later calls, waits for those in flight, runs `release`. A second call settles as the first. */
   close(release: () => MaybePromise<unknown>): Promise<void> {
     this.#closing ??= this.settled().then(async () => void (await release()))
     return this.#closing

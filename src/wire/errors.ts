@@ -91,10 +91,7 @@ export interface ReceivedError extends ErrorDetails {
   readonly message: string
 }
 
-/**
- * Decodes the body of an error response, of a terminal frame or of an `error` event. Returns undefined if it
- * has another form.
- */
+/** Decodes the body of an error. Returns undefined if it has another form. */
 export function decodeError(text: string): ReceivedError | undefined {
   try {
     return errorOf(objectOf(parseJson(text), 'error'))
@@ -181,10 +178,7 @@ const WIRE_FIELDS: Readonly<Record<string, string>> = {
   waitMs: 'wait',
 }
 
-/**
- * The name on the wire of a field of the API, as `match_seq_num` of `matchSeqNum`. Options of the server stay
- * as they are.
- */
+/** The wire's name of a field, as `match_seq_num` of `matchSeqNum`. Options of the server stay. */
 function wireFieldOf(field: string): string {
   return field.startsWith('limits.') ? field : (WIRE_FIELDS[field] ?? snakeCase(field))
 }

@@ -153,10 +153,7 @@ function badFrame(message: string): HeadwaterError {
   return new HeadwaterError('bad_frame', message)
 }
 
-/**
- * Frames a message (docs/protocol.md "Frames"). Throws `RangeError` if the payload is larger than {@link
- * FRAME_PAYLOAD_MAX}.
- */
+/** Frames a message. Throws `RangeError` if the payload is larger than {@link FRAME_PAYLOAD_MAX}. */
 export function encodeMessageFrame(
   payload: Uint8Array,
   options: {
@@ -202,10 +199,7 @@ function frameHead(flag: number, payloadLength: number, room: number): Uint8Arra
   return frame
 }
 
-/**
- * Shorter messages are never compressed; others are, if the session has an algorithm (docs/protocol.md
- * "Compressed frames").
- */
+/** Shorter messages are never compressed (docs/protocol.md "Compressed frames"). */
 const COMPRESSION_BYTES_MIN = 1024
 
 /**

@@ -74,10 +74,7 @@ export function usedHeaderPrefix(headers: RequestHeaders): HeaderPrefix | undefi
   )
 }
 
-/**
- * How JSON strings encode the bytes of header names, header values and bodies (docs/protocol.md
- * "Data format").
- */
+/** How JSON strings encode the bytes of headers and bodies (docs/protocol.md "Data format"). */
 export type DataFormat = 'raw' | 'base64'
 
 const DATA_FORMATS: ReadonlyMap<string, DataFormat> = new Map([
@@ -87,10 +84,7 @@ const DATA_FORMATS: ReadonlyMap<string, DataFormat> = new Map([
   ['json-binsafe', 'base64'],
 ])
 
-/**
- * Parses the `svc-format` header; an absent one is `raw`. Throws 400 `bad_header`, naming the header as
- * `name`, for any other value.
- */
+/** Parses the `svc-format` header, by default `raw`. Throws 400 `bad_header`, which calls it `name`. */
 export function parseDataFormat(value: string | undefined, name: string): DataFormat {
   const format = DATA_FORMATS.get((value ?? 'raw').trim())
   if (format !== undefined) return format

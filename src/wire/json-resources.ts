@@ -104,10 +104,7 @@ export function decodeCreateStream(body: Uint8Array): CreateStreamBody {
   return decoded
 }
 
-/**
- * Decodes the body of PUT of a stream: its configuration. An absent or empty body, or null, requests the
- * defaults of the basin.
- */
+/** Decodes the body of PUT of a stream. An absent or empty body, or null, requests the basin's defaults. */
 export function decodeEnsureStream(body: Uint8Array | undefined): StreamConfigInput {
   const config = STREAM_CONFIG_INPUT.of(readOptionalJson(body))
   assertStreamConfig(config)

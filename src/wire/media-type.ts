@@ -30,10 +30,7 @@ export function mediaKind(header: HeaderValue): MediaKind | undefined {
   return /^(svc|s2)s\/proto$/.test(essence) ? 'session' : 'other'
 }
 
-/**
- * The form of a read's response. The session content type takes precedence over `Accept`; nothing is
- * rejected.
- */
+/** The form of a read's response. The session content type precedes `Accept`; nothing is rejected. */
 export function readForm(
   contentType: HeaderValue,
   accept: HeaderValue,
@@ -43,10 +40,7 @@ export function readForm(
   return accepted === 'event-stream' || accepted === 'protobuf' ? accepted : 'json'
 }
 
-/**
- * Checks the content type of an endpoint whose JSON body is mandatory. Throws 400 `bad_json` unless it is
- * JSON.
- */
+/** Throws 400 `bad_json` unless the content type of a mandatory body is JSON. */
 export function requireJson(contentType: HeaderValue): void {
   if (mediaKind(contentType) === 'json') return
   throw new HeadwaterError('bad_json', 'Expected request with `Content-Type: application/json`', {

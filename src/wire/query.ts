@@ -79,10 +79,7 @@ export class QueryParameters {
     throw badQuery(`parameter \`${name}\` must be true or false`, name)
   }
 
-  /**
-   * An unsigned decimal of at most `max`, by default 2^64 - 1, rounded beyond 2^53 - 1. Throws 400
-   * `bad_query` for anything else.
-   */
+  /** An unsigned decimal of at most `max`, rounded beyond 2^53 - 1. Throws 400 `bad_query` for others. */
   integer(name: string, max?: number): number | undefined {
     const text = this.text(name)
     if (text === undefined) return undefined

@@ -45,10 +45,7 @@ const METRICS_QUERY: MembersOf<MetricsQuery> = {
 }
 
 export interface MetricsPlan extends Intervals {
-  /**
-   * The resolution to read. It is coarser than requested if the finer one no longer holds the start of the
-   * range.
-   */
+  /** The resolution to read: coarser than requested if that is no longer kept at the start of the range. */
   readonly resolution: Resolution
 }
 
@@ -103,10 +100,7 @@ function intervalOf(level: MetricsLevel, { set, interval }: MetricsQuery): Metri
   return interval
 }
 
-/**
- * The finest resolution, at least as coarse as the interval, that is kept since `start`; the coarsest if none
- * is.
- */
+/** The finest resolution, from the interval's on, that is kept since `start`; the coarsest if none is. */
 function coveringResolution(interval: MetricInterval, start: number, now: number): Resolution {
   const requested = RESOLUTIONS.findIndex((resolution) => resolution.interval === interval)
   const coarser = RESOLUTIONS.slice(requested)

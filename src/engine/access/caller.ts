@@ -39,10 +39,7 @@ export class Permit {
     return this.identity?.grant ?? OWNER
   }
 
-  /**
-   * Throws `permission_denied` unless at least one of the operations is permitted on the resource, named as
-   * the caller names it.
-   */
+  /** Throws `permission_denied` unless one of the operations is permitted on what the caller names so. */
   authorize(operations: readonly Operation[], { basin, stream, tokenId }: Resource): void {
     const grant = this.#grant
     const named = { basin, stream: stream === undefined ? undefined : grant.streamPrefix + stream, tokenId }

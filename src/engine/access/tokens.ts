@@ -19,10 +19,7 @@ import type { Catalog } from '../streams/catalog.ts'
 
 /** How long a caller may act on one look-up of its token, in milliseconds. */
 const LOOKUP_VALID_MS = 1_000
-/**
- * How often the tokens of open sessions are checked, in milliseconds. A token that ended must be noticed
- * within a second.
- */
+/** How often the tokens of open sessions are checked: the end of one must be noticed within a second. */
 const CHECK_MS = 500
 /** The time after which a check that has not completed is repeated, in milliseconds. */
 const CHECK_AGAIN_MS = 5_000
@@ -93,10 +90,7 @@ export class Tokens {
 
   // Storing
 
-  /**
-   * Resolves to the token, which is not stored and cannot be shown again. Without an issuer the owner issues
-   * it.
-   */
+  /** Resolves to the token, which is not stored. Without an issuer the owner issues it. */
   async issue(input: NewAccessToken, issuer?: Identity): Promise<string> {
     const { session, catalog, clock } = this.#context
     const { id, expiresAtText, autoPrefixStreams, scope } = input
@@ -223,10 +217,7 @@ export class Tokens {
     return { identity, at, revision }
   }
 
-  /**
-   * Whether a caller may act on a look-up: for a second, unless the token expires or this engine changes
-   * tokens.
-   */
+  /** Whether a look-up holds: for a second, unless the token expires or this engine changes tokens. */
   isCurrent({ identity, at, revision }: TokenLookup): boolean {
     const isRecent = Math.abs(this.#context.clock.now() - at) < LOOKUP_VALID_MS
     return isRecent && revision === this.#revision && !this.#hasExpired(identity)
@@ -389,10 +380,7 @@ export const TOKEN_CHARACTERS_MAX = 1024
 export const ROOT_TOKEN_CHARACTERS_MIN = 16
 const ISSUED_CHARACTERS_MAX = Math.ceil((SECRET_BYTES + ACCESS_TOKEN_ID_BYTES_MAX) / 3) * 4
 
-/**
- * Makes an issued token: 256 random bits and the token's id, in base64. The id locates the document, so that
- * no secret does.
- */
+/** Makes an issued token: 256 random bits and the id, which locates the document, so that no secret does. */
 function newToken(id: string): string {
   return encodeBase64(concatBytes([randomSecret(), utf8(id)]))
 }
@@ -405,10 +393,7 @@ export function idOfToken(token: string): string | undefined {
   return id === undefined || accessTokenIdProblem(id) !== undefined ? undefined : id
 }
 
-/**
- * Returns what is wrong with the text of a root token. Whether it was issued to somebody else only the
- * storage knows.
- */
+/** Returns what is wrong with the text of a root token. */
 export function rootTokenProblem(token: string): string | undefined {
   const isValid =
     typeof token === 'string' &&

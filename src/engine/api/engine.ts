@@ -277,10 +277,7 @@ export class Engine extends Headwater {
     )
   }
 
-  /**
-   * Resolves when the storage answers. Rejects with `storage` or `closed` when it does not. Only for the
-   * owner of the engine.
-   */
+  /** Resolves when the storage answers. Rejects with `storage` or `closed`. Only for the engine's owner. */
   async checkStorage(options?: CallOptions): Promise<void> {
     this.#caller.assertOwner()
     await unlessAborted(signalOf(options), this.#services.checkStorage())

@@ -55,10 +55,7 @@ export class AppendPipeline implements AppendSink {
   /** The head as of the last recovery. */
   #reloaded: Head | undefined
   #writing = 0
-  /**
-   * How many writes may be in flight: few after a conflict, so that the same ones do not conflict over and
-   * over.
-   */
+  /** How many writes may be in flight: few after a conflict, so that the same ones do not conflict again. */
   #window = WINDOW_MAX
   #isSettling = false
 

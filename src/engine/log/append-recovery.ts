@@ -11,10 +11,7 @@ import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf, isSameHead } from '../../storage/heads.ts'
 import { conflictError, deletedError, fromStorage, withoutEffects } from '../errors.ts'
 
-/**
- * Encodes a block of an append once its records have sequence numbers and timestamps. `part` is the index of
- * the block.
- */
+/** Encodes a block of an append once its records are sequenced. `part` is the index of the block. */
 export type BlockEncoder = (records: readonly SequencedRecord[], part: number) => Uint8Array
 
 /** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
@@ -210,10 +207,7 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
   settleAppends(known, target)
 }
 
-/**
- * Rejects the refused appends at the front, as long as the storage has the head that they were refused
- * against.
- */
+/** Rejects the refused appends at the front, while the storage has the head that they rest on. */
 function settleRefusals(entries: AppendEntry[], head: Head): void {
   for (let first = entries[0]; first?.state.kind === 'refused'; first = entries[0]) {
     if (!isSameHead(identityOf(first.state.against), identityOf(head))) return

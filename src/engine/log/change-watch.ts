@@ -15,10 +15,7 @@ export interface ChangeWatchOptions {
   readonly onBackgroundError: (error: unknown) => void
 }
 
-/**
- * Brings appends of other engines to the followers in this one: on notifications, and by polling where they
- * get lost.
- */
+/** Brings appends of other engines to the followers: on notifications, and by polling where they get lost. */
 export class ChangeWatch {
   readonly #options: ChangeWatchOptions
   readonly #logs: () => Iterable<StreamLog>

@@ -130,10 +130,7 @@ export class ReadCursor implements RecordCursor, Follower {
     return this.#unlessClosed(() => this.#nextBatchOfHistory())
   }
 
-  /**
-   * Ends the read. A pending `next` resolves to undefined at once. May be called at any time and more than
-   * once.
-   */
+  /** Ends the read. A pending `next` resolves to undefined. May be called at any time, more than once. */
   close(): void {
     if (this.#isClosed()) return
     this.#release()

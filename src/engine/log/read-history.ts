@@ -101,10 +101,7 @@ export class HistoryReader {
     return position
   }
 
-  /**
-   * The next batch from `position` to below `end` that the limits admit. Without a batch and without `ended`,
-   * `end` is reached.
-   */
+  /** The next batch below `end` that the limits admit. With neither a batch nor `ended`, `end` is reached. */
   async next(position: number, end: number, limits: ReadLimits): Promise<HistoryStep> {
     const batch = new BatchBuilder(limits)
     let next = position

@@ -29,10 +29,7 @@ export interface RecordCodec {
   ): void
   /** Returns the reader of one read. Throws as `checkKey` does. */
   reader(key: EncryptionKey | undefined): RecordReader
-  /**
-   * Splits blocks into the appends that a storage merged, which may have different keys. Throws `storage` if
-   * a block is damaged.
-   */
+  /** Splits blocks into the appends that a storage merged. Throws `storage` if a block is damaged. */
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
 }
 
@@ -46,10 +43,7 @@ export interface Wanted {
 export interface RecordReader {
   /** The position of every record in a block. Decrypts nothing. */
   positions(block: StoredBlock): readonly StreamPosition[]
-  /**
-   * Returns the block in plain text, at least what is wanted of it; undefined if the limits admit none of its
-   * records.
-   */
+  /** Returns at least what is wanted of the block in plain text; undefined if the limits admit none of it. */
   open(block: StoredBlock, wanted: Wanted): MaybePromise<StoredBlock | undefined>
   /** Returns the plain form of a live batch, shared by all followers with the same key. */
   openLive(live: LiveBatch): MaybePromise<ReadBatch>

@@ -46,10 +46,7 @@ export class StreamLog implements AppendTarget {
   document: StreamDocument
   /** The durable head, as far as this engine knows. Replaced by this class only. */
   head: Head
-  /**
-   * Whether the log no longer exists: holders of this object end, later callers resolve the name again. Set
-   * by this class only.
-   */
+  /** Whether the log no longer exists: holders end, others resolve the name again. Set by this class only. */
   isDeleted = false
   /** Whether this engine deleted it. Set by this class only. */
   isDeletedHere = false
@@ -175,10 +172,7 @@ export class StreamLog implements AppendTarget {
     this.markDeleted()
   }
 
-  /**
-   * Makes `head` as recent as the storage's, without a request if only this engine can change it. False if
-   * deleted.
-   */
+  /** Makes `head` that of the storage, without asking if only this engine changes it. False if deleted. */
   refresh(): Promise<boolean> {
     if (this.isDeleted) return Promise.resolve(false)
     return this.#options.isShared() || this.isStale ? this.reload() : Promise.resolve(true)

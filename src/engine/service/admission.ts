@@ -10,10 +10,7 @@ export interface AdmissionLimits {
   readonly openSessions: number
 }
 
-/**
- * Decides which appends and sessions the engine accepts, delays or rejects. Waits for accepted calls on
- * closing.
- */
+/** Decides which appends and sessions are accepted, delayed or rejected. Closing waits for the accepted. */
 export class Admission {
   /** Every append that has not settled, in flight or not. */
   readonly #pendingBytes: RejectingQuota
@@ -81,10 +78,7 @@ export class Admission {
     await Promise.allSettled(this.#calls)
   }
 
-  /**
-   * Throws `rate_limited` when too many sessions are open. The returned function ends the session; a second
-   * call does nothing.
-   */
+  /** Throws `rate_limited` when too many sessions are open. The returned function ends the session, once. */
   openSession(): () => void {
     this.#sessions.acquire(1)
     let isOpen = true

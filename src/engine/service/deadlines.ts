@@ -86,10 +86,7 @@ export class Deadlines {
     }
   }
 
-  /**
-   * Deletes the stream of a deadline that has passed if it is empty or expired, and otherwise moves the
-   * deadline or removes it.
-   */
+  /** Deletes the stream of a passed deadline if it is due, and otherwise moves or removes the deadline. */
   async #check(deadline: Versioned<DeadlineDocument>, now: number): Promise<void> {
     const { session, remove } = this.#context
     const { basin, stream, logId, kind } = deadline.value
@@ -177,10 +174,7 @@ export class Deadlines {
     return (await this.#expire(ref, logId, await confirmedClock.now())) ? undefined : stream
   }
 
-  /**
-   * Whether a stream that can expire has expired by what is known of it here, unless another engine has used
-   * it.
-   */
+  /** Whether a stream that can expire has, by what is known here: another engine may have used it. */
   isOverdue({ document, head, readAt }: Pick<StreamLog, 'document' | 'head' | 'readAt'>): boolean {
     const { expiry, createdAt } = document
     const { appendedAt } = head

@@ -70,10 +70,7 @@ export class ReadService {
     return opened instanceof ReadCursor ? opened : undefined
   }
 
-  /**
-   * Reads one batch (docs/protocol.md "Unary reads"). With `waitMs` it is a long poll, which the signal
-   * ends.
-   */
+  /** Reads one batch (docs/protocol.md "Unary reads"). With `waitMs`, a long poll, which the signal ends. */
   async batch(
     target: StreamTarget,
     query: ReadQuery,

@@ -129,10 +129,7 @@ export class StreamService {
     })
   }
 
-  /**
-   * Creates a stream that begins at a position, and its basin if `createsBasin`. Rejects with
-   * `resource_already_exists`.
-   */
+  /** Creates a stream that begins at a position. Rejects with `resource_already_exists`. */
   async restore(
     ref: StreamRef,
     restored: RestoredStream,
@@ -213,10 +210,7 @@ export class StreamService {
     return stream
   }
 
-  /**
-   * Deletes the stream in one commit: afterwards its open sessions have ended and, unless it has forks, its
-   * name is free.
-   */
+  /** Deletes the stream: its open sessions have ended then and, unless it has forks, its name is free. */
   async delete(ref: StreamRef): Promise<void> {
     const { catalog } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')

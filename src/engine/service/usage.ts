@@ -13,10 +13,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { UsageConnection } from '../streams/table.ts'
 
-/**
- * Meters what an engine does: `usageMetrics()` of `headwater/usage`. Given to `open`; without one nothing is
- * metered.
- */
+/** Meters what an engine does, if it is given to `open`: `usageMetrics()` of `headwater/usage`. */
 export interface UsageModule {
   /** Called once by `open`. */
   open(needs: UsageContext): UsageMeter
@@ -83,10 +80,7 @@ export interface UsageMeter extends UsageRecorder {
   readonly metrics: MetricsService
   /** Totals since the engine was opened. */
   counters(): UsageCounters
-  /**
-   * Starts storing what was recorded, once a minute, and the hourly work. A further call replaces lost
-   * timers.
-   */
+  /** Starts what is done each minute and each hour. A further call replaces lost timers. */
   start(): void
   /** Stores what was recorded and stops. */
   close(): Promise<void>

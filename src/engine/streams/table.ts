@@ -17,10 +17,7 @@ const SCAN_MAX = 16
 
 export type Purpose = 'append' | 'read'
 
-/**
- * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by
- * identity.
- */
+/** Identifies a connection, by which usage metrics count appends: any object, compared by identity. */
 export type UsageConnection = object
 
 /** A stream, and how a caller uses its records. */
