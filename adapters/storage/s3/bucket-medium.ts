@@ -176,7 +176,10 @@ export class BucketMedium implements Medium {
     })
   }
 
-  async close(): Promise<void> {}
+  /** What is requested after it does not have to succeed. */
+  async close(): Promise<void> {
+    this.#bucket.stopRepeating()
+  }
 
   /** Adds a piece to the chain. Resolves to its number. */
   #add(header: PieceHeader, data: Uint8Array): Promise<number> {

@@ -95,6 +95,7 @@ export class S3Bucket {
   #client: Promise<AwsClient> | undefined
   /** How far the clock of the server is ahead, in milliseconds. */
   #clockOffset = 0
+  #repeatMs = CALL_MS_MAX
 
   constructor(location: S3Location) {
     const { bucket, endpoint, region } = location
@@ -152,7 +153,7 @@ export class S3Bucket {
   async create(key: string, body: Uint8Array, isRepeated = false): Promise<'created' | 'exists'> {
     const headers = { 'if-none-match': '*' }
     const request = { method: 'PUT', key, body, headers, accepted: 412 } as const
-    const { status } = await this.#call(request, isRepeated ? CALL_MS_MAX : 0)
+    const { status } = await this.#call(request, isRepeated ? this.#repeatMs : 0)
     return status === 412 ? 'exists' : 'created'
   }
 
@@ -166,8 +167,13 @@ export class S3Bucket {
     await this.#call({ method: 'DELETE', key })
   }
 
+  /** Makes only one attempt from now on. */
+  stopRepeating(): void {
+    this.#repeatMs = 0
+  }
+
   /** Repeats a request that has the same effect again, until it succeeds or cannot. */
-  async #call(request: S3Request, repeatMs = CALL_MS_MAX): Promise<S3Reply> {
+  async #call(request: S3Request, repeatMs = this.#repeatMs): Promise<S3Reply> {
     const startedAt = performance.now()
     for (let attempt = 1; ; attempt++) {
       try {

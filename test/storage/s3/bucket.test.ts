@@ -471,6 +471,15 @@ it.each([
   )
 })
 
+it('closes although its owner cannot be removed', async () => {
+  const s3 = new FakeS3()
+  const hw = await open({ storage: s3.storage() })
+  s3.faultOf = (_, key) => (key === 'owner' ? 'lose request' : undefined)
+  s3.requests.length = 0
+  await hw.close()
+  expect(s3.requests.filter((request) => request.endsWith(' owner'))).toEqual(['GET owner'])
+})
+
 it('with `flushMs`, appends that arrive meanwhile share a request', async () => {
   const s3 = new FakeS3()
   const clock = virtualClock()
