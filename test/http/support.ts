@@ -3,6 +3,7 @@ import { expect, onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type OpenOptions, open } from '../../src/index.ts'
+import { Prng } from '../../src/runtime/random.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { type Frame, FrameDecoder, messageOf } from '../../src/wire/frame.ts'
 import { testClock, testStorage } from '../support/index.ts'
@@ -39,11 +40,12 @@ export async function startService(
   engine: Partial<OpenOptions> = {},
 ): Promise<Service> {
   const clock = testClock()
+  const prng = new Prng(7)
   const hw = await open({
     storage: testStorage(),
     usage: usageMetrics(),
     clock,
-    random: seeded(7),
+    random: () => prng.next(),
     ...engine,
   })
   onTestFinished(() => hw.close())
@@ -79,25 +81,27 @@ export async function startWithRecords(...bodies: readonly string[]) {
 }
 
 function caller(handler: (request: Request) => Promise<Response>): Call {
-  return (
+  return (method, path, options) => handler(requestOf(method, path, options))
+}
+
+export function requestOf(
+  method: string,
+  path: string,
+  { headers = {}, json, body, signal, basin = BASIN, origin = 'http://localhost:8080' }: CallOptions = {},
+): Request {
+  const sent = json === undefined ? body : JSON.stringify(json)
+  const init: RequestInit & { duplex: 'half' } = {
     method,
-    path,
-    { headers = {}, json, body, signal, basin = BASIN, origin = 'http://localhost:8080' } = {},
-  ) => {
-    const sent = json === undefined ? body : JSON.stringify(json)
-    const init: RequestInit & { duplex: 'half' } = {
-      method,
-      duplex: 'half',
-      headers: {
-        ...(basin !== null && path.includes('/streams') && { 'svc-basin': basin }),
-        ...(json !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-    }
-    if (sent !== undefined) init.body = sent as BodyInit
-    if (signal !== undefined) init.signal = signal
-    return handler(new Request(`${origin}${path}`, init))
+    duplex: 'half',
+    headers: {
+      ...(basin !== null && path.includes('/streams') && { 'svc-basin': basin }),
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
   }
+  if (sent !== undefined) init.body = sent as BodyInit
+  if (signal !== undefined) init.signal = signal
+  return new Request(`${origin}${path}`, init)
 }
 
 /** Like the service's own, a body of JSON error information. */
@@ -222,14 +226,5 @@ export class Upload {
 
   fail(error: Error): void {
     this.#controller.error(error)
-  }
-}
-
-/** A sequence of numbers in [0, 1) that is the same in each run. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 0x1_0000_0000
   }
 }

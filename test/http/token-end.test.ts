@@ -1,7 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
 import type { AccessTokenInput } from '../../src/index.ts'
-import { open } from '../../src/index.ts'
 import { encodeMessageFrame } from '../../src/wire/frame.ts'
 import { gated, testClock, testStorage } from '../support/index.ts'
 import { AppendInputSchema } from '../wire/gen/records_pb.ts'
@@ -21,42 +20,31 @@ import {
   Upload,
 } from './support.ts'
 
-const LIFETIME_MS = 30_000
 const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
 const ANY = { basins: { prefix: '' }, streams: { prefix: '' } }
 
-/**
- * A stream with one record, a token for it that expires, and an engine on the same storage that another
- * process may have. The storage holds appends on request.
- */
+/** A stream with one record, and a token for it. The storage holds appends on request. */
 async function start(ops: NonNullable<AccessTokenInput['scope']>['ops'] = ['read', 'append', 'check-tail']) {
   const clock = testClock()
-  const shared = testStorage({ shared: true })
-  const storage = gated(shared)
+  const storage = gated(testStorage())
   const service = await startWithStream({}, { storage, clock })
-  const other = await open({ storage: shared, clock })
   await service.hw.basin(BASIN).stream('s').append('first')
-  const expiresAt = clock.now() + LIFETIME_MS
-  const token = await service.hw.issueAccessToken({ id: 'token', scope: { ...ANY, ops }, expiresAt })
+  const token = await service.hw.issueAccessToken({ id: 'token', scope: { ...ANY, ops } })
   const call = service.with({ auth: 'token' })
   const headers = { authorization: `Bearer ${token}` }
-  return { ...service, clock, storage, other, call, headers }
+  return { ...service, clock, storage, call, headers }
 }
 type Started = Awaited<ReturnType<typeof start>>
 
-const ENDS: [name: string, end: (started: Started) => Promise<unknown>][] = [
-  ['is revoked', ({ hw }) => hw.revokeAccessToken('token')],
-  ['is revoked by another process', ({ other }) => other.revokeAccessToken('token')],
-  ['expires', ({ clock }) => clock.advance(LIFETIME_MS)],
-]
+/** Other ways to end a token, and all kinds of sessions, are in test/engine/access/session-ends.test.ts. */
+describe('within a second after the token is revoked', () => {
+  const end = ({ hw }: Started) => hw.revokeAccessToken('token')
 
-describe.each(ENDS)('within a second after the token %s', (_name, end) => {
   /** Ends the token, and whatever was opened with it. */
   async function endOf(started: Started) {
     await end(started)
     await started.clock.advance(1_000)
     await started.hw.basin(BASIN).stream('s').append('late')
-    await started.other.close()
   }
   const expectNothingOpen = ({ hw }: Started) =>
     expect(hw.stats()).toMatchObject({
@@ -132,7 +120,6 @@ describe.each(ENDS)('within a second after the token %s', (_name, end) => {
     // The storage had received the third input, whose outcome the session did not report.
     expect(await tailOf(started)).toBe(4)
     expectNothingOpen(started)
-    await started.other.close()
   })
 })
 
@@ -149,5 +136,4 @@ test('a session may append, but not fence, when its token does not permit it', a
   expect(frames.map(({ kind }) => kind)).toEqual(['message', 'terminal'])
   expect(frames.at(-1)).toMatchObject({ status: 403 })
   expect(await tailOf(started)).toBe(2)
-  await started.other.close()
 })

@@ -3,11 +3,12 @@
 import { expect, it } from 'vitest'
 import type { Engine } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
+import { EVERYTHING } from '../engine/access/support.ts'
 import { Raw } from '../node/raw.ts'
 import { EVERYWHERE } from './secrets/evidence.ts'
 import { sendRequests, sendWhileFailing } from './secrets/requests.ts'
 import * as vaults from './secrets/vault.ts'
-import { BASIN, EVERYTHING, KEYS, SEALED_TEXTS, STORAGE_METHODS, type Vault } from './secrets/vault.ts'
+import { BASIN, KEYS, SEALED_TEXTS, STORAGE_METHODS, type Vault } from './secrets/vault.ts'
 
 /** Failures of a storage, and one that is unknown to the contract. */
 const FAILURES: readonly (() => unknown)[] = [

@@ -14,16 +14,15 @@ import { testClock } from '../../support/index.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
 import { REJECTED } from '../rejected-requests.ts'
 import { FLOWS } from '../resource-flows.ts'
+import { BASIN, RECORDS } from '../support.ts'
 import { document, operations } from './contract.ts'
 import {
-  BASIN,
   callerOf,
   expectStatuses,
   type Init,
   KEY,
   opened,
   problemsFound,
-  RECORDS,
   type Row,
   sampleOf,
   unseen,

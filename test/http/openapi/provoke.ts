@@ -5,21 +5,14 @@ import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type Engine, type OpenOptions, open } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { testClock } from '../../support/index.ts'
+import { BASIN, type CallOptions, requestOf } from '../support.ts'
 import { Contract, type LocatedOperation } from './contract.ts'
 
-export const BASIN = 'test-basin'
 const DURABLE = 'durable'
 /** 44 characters: a key for each cipher. */
 export const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 
-export interface Init {
-  readonly headers?: Readonly<Record<string, string>>
-  readonly json?: unknown
-  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
-  readonly origin?: string
-  /** Null is none. Default {@link BASIN}. */
-  readonly basin?: null
-}
+export type Init = CallOptions
 
 type Send = (method: string, path: string, init?: Init) => Promise<Response>
 
@@ -68,22 +61,6 @@ export function callerOf(hw: Target, options: HandlerOptions = {}): Call {
   return Object.assign(call, { open })
 }
 
-function requestOf(method: string, path: string, init: Init): Request {
-  const { headers = {}, json, body, basin = BASIN, origin = 'http://localhost:8080' } = init
-  const options: RequestInit & { duplex: 'half' } = {
-    method,
-    duplex: 'half',
-    headers: {
-      ...(basin !== null && path.startsWith('/v1/streams') && { 'svc-basin': basin }),
-      ...(json !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-  }
-  const sent = json === undefined ? body : JSON.stringify(json)
-  if (sent !== undefined) options.body = sent as BodyInit
-  return new Request(`${origin}${path}`, options)
-}
-
 const PARAMETERS: Readonly<Record<string, string>> = { basin: BASIN, stream: 's', id: 'a-token', path: 's' }
 
 /** Bodies that are accepted. */
@@ -119,8 +96,6 @@ export function sampleOf({ path, method, operation }: LocatedOperation): [string
   const init = json === undefined ? (isDurableAppend ? plain : {}) : { json }
   return [method.toUpperCase(), `${concrete}${query}`, init]
 }
-
-export const RECORDS = '/v1/streams/s/records'
 
 /** Opens an engine with the basin and the stream that samples name, in both protocols. */
 export async function opened(options: Partial<OpenOptions> = {}): Promise<Engine> {

@@ -4,6 +4,7 @@ import { serve } from '../../../adapters/node/index.ts'
 import { type Engine, open } from '../../../src/index.ts'
 import type { Cipher } from '../../../src/model/config.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { EVERYTHING } from '../../engine/access/support.ts'
 import { testClock, testStorage, wrapped } from '../../support/index.ts'
 import { type Evidence, evidenceOfTest } from './evidence.ts'
 
@@ -29,16 +30,6 @@ export const PLAIN_TEXTS = {
   'a plain body': 'plain-body-90d1ab',
   'the value of a plain header': 'plain-value-44c0fe',
 }
-const ALL = { prefix: '' }
-const BOTH = { read: true, write: true }
-/** A scope. */
-export const EVERYTHING = {
-  basins: ALL,
-  streams: ALL,
-  accessTokens: ALL,
-  opGroups: { account: BOTH, basin: BOTH, stream: BOTH },
-}
-
 /** 32 bytes in base64, the same in each run, without a pattern. */
 function keyOf(seed: number): string {
   let state = seed
