@@ -33,7 +33,7 @@ export function TokenList() {
             title: 'Permits',
             class: 'secondary',
             cell: ({ scope, autoPrefixStreams }) => (
-              <span class="scope">
+              <span class="long">
                 {scopeSummary(scope)}
                 {autoPrefixStreams && '. Stream names are shown without their prefix'}
               </span>

@@ -46,7 +46,7 @@ export function Followers({ of }: { readonly of: UsageOf }) {
 type Follower = ReturnType<typeof followersOf>[number]
 
 const COLUMNS: readonly Column<Follower>[] = [
-  { title: 'Client', cell: ({ client }) => client },
+  { title: 'Client', cell: ({ client }) => <span class="long">{client}</span> },
   { title: 'Behind', class: 'number', cell: ({ behind }) => formatCount(behind) },
   { title: 'Next', class: 'number secondary', cell: ({ next }) => formatCount(next) },
   { title: 'Protocol', class: 'secondary', cell: ({ protocol }) => PROTOCOLS[protocol] ?? protocol },
