@@ -119,7 +119,7 @@ export async function exported(service: Service, filter: TransferFilter = EVERYT
   return textOf(linesOfEntries(exportEntries(service, { filter, now: NOW })))
 }
 
-export async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
+async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
   let text = ''
   for await (const bytes of lines) text += Buffer.from(bytes).toString()
   return text

@@ -11,6 +11,7 @@ import { basinName, duration, integer, nameText, streamOf } from '../values.ts'
 import { untilDeleted } from './resources.ts'
 
 const MIB = 1024 * 1024
+const SIZE_MAX = BATCH_METERED_BYTES_MAX - RECORD_METERED_BYTES
 
 export const benchCommand = (context: CliContext) =>
   targetCommand('bench', {
@@ -28,25 +29,21 @@ export const benchCommand = (context: CliContext) =>
     ],
   })
     .argument('[BASIN]', 'Basin of the stream. Default: a new one', basinName)
-    .option(
-      '--size <N>',
-      'Bytes of each record',
-      integer(1, BATCH_METERED_BYTES_MAX - RECORD_METERED_BYTES),
-      100,
-    )
+    .option('--size <N>', 'Bytes of each record', integer(1, SIZE_MAX), 100)
     .option('--batch <N>', 'Records of each append', integer(1, BATCH_RECORDS_MAX), 1000)
     .option('--duration <DURATION>', 'How long to append. Default: 5s', duration)
-    .option(
-      '--target-mibps <N>',
-      'Append this many MiB a second. Default: as many as are accepted',
-      integer(1),
-    )
+    .option('--target-mibps <N>', 'MiB a second to append. Default: as many as are accepted', integer(1))
     .option('--catchup-delay <DURATION>', 'How long to wait before all is read again', durationOrZero, 0)
     .action((given, options) => {
       const random = randomBytes(6).toString('hex')
       const name = { basin: given ?? `headwater-bench-${random}`, stream: `bench/${random}` }
       const largest = Math.max(1, Math.floor(BATCH_METERED_BYTES_MAX / (options.size + RECORD_METERED_BYTES)))
-      const load = { duration: 5_000, ...options, batch: Math.min(options.batch, largest) }
+      const load = {
+        duration: 5_000,
+        targetMibps: Infinity,
+        ...options,
+        batch: Math.min(options.batch, largest),
+      }
       const measured = async (hw: Headwater, { server, signal }: Connected) => {
         const basin = hw.basin(name.basin, { autoCreate: false })
         if (given === undefined) await hw.createBasin(name.basin)
@@ -65,25 +62,22 @@ export const benchCommand = (context: CliContext) =>
       return withHeadwater(options, context, measured, { mustExist: false, signal: undefined })
     })
 
-interface Load {
-  readonly size: number
-  readonly batch: number
-  readonly duration: number
-  readonly targetMibps?: number | undefined
-  readonly catchupDelay: number
-}
-
 /** Measures, and prints what the command line of the protocol prints. */
-async function measure(stream: Stream, load: Load, signal: AbortSignal, context: CliContext): Promise<void> {
+async function measure(
+  stream: Stream,
+  load: Record<'size' | 'batch' | 'duration' | 'targetMibps' | 'catchupDelay', number>,
+  signal: AbortSignal,
+  context: CliContext,
+): Promise<void> {
   const { now, clock, print } = context
-  const { size, batch, duration, targetMibps = Number.POSITIVE_INFINITY } = load
+  const { size, batch, duration, targetMibps } = load
   const startedAt = now()
   /** The time at which each append was sent. */
   const sentAt: number[] = []
   const ackMs: number[] = []
   const e2eMs: number[] = []
   /** How many records are written; known when the last append is sent. */
-  let total = Number.POSITIVE_INFINITY
+  let total = Infinity
 
   const report = (label: string, from: number, records: number) => {
     const seconds = (now() - from) / 1000
@@ -96,7 +90,7 @@ async function measure(stream: Stream, load: Load, signal: AbortSignal, context:
     const records = Array.from({ length: batch }, () => randomBytes(size))
     const session = await stream.appendSession({ signal })
     const bytesPerMs = (targetMibps * MIB) / 1000
-    while (total === Number.POSITIVE_INFINITY) {
+    while (total === Infinity) {
       const early = (sentAt.length * batch * size) / bytesPerMs - (now() - startedAt)
       if (early > 0) await delay(early, clock, signal)
       signal.throwIfAborted()

@@ -1,11 +1,10 @@
 import { HeadwaterError } from '../../../src/index.ts'
 import type { CliContext } from '../context.ts'
-import { readContexts, writeContexts } from '../contexts.ts'
 import { CliError, printable, quoteArg } from '../errors.ts'
 import { answerFrom } from '../input.ts'
 import { newCommand } from '../options.ts'
 import { printTable } from '../output.ts'
-import { DEFAULT_URL, serverWith, withTarget } from '../target.ts'
+import { DEFAULT_URL, readContexts, serverWith, withTarget, writeContexts } from '../target.ts'
 
 const DEFAULT_CONTEXT = 'default'
 
