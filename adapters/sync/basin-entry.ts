@@ -31,7 +31,7 @@ export class BasinEntry {
     this.#parts = parts
     this.#now = now
     this.#onChange = onChange
-    const ignoreOutbox = parts.outbox.subscribe(() => this.#onOutbox())
+    const ignoreOutbox = parts.outbox.log.subscribe(() => this.#onOutbox())
     const states = parts.mirror.state$.subscribe(() => void this.#onChange(this))
     this.#ignoreChanges = () => {
       ignoreOutbox()
@@ -50,7 +50,7 @@ export class BasinEntry {
 
   /** Resolves when it is known whether the stream has records to send. Never rejects. */
   get loaded(): Promise<void> {
-    return this.#parts.outbox.loaded.catch(() => {})
+    return this.#parts.outbox.log.loaded().catch(() => {})
   }
 
   /** What other tabs need to know. */
@@ -69,7 +69,7 @@ export class BasinEntry {
     const { outbox } = this.#parts
     // One that cannot be read will not be either while it is kept open.
     if (outbox.state.kind === 'stopped' || outbox.log.end !== undefined) return true
-    return outbox.device !== undefined && outbox.isFlushed
+    return outbox.log.device !== undefined && outbox.isFlushed
   }
 
   /** Returns the handle in a format. */
@@ -113,8 +113,8 @@ export class BasinEntry {
   }
 
   #onOutbox(): void {
-    const { device, log } = this.#parts.outbox
-    if (device === undefined) return
+    const { log } = this.#parts.outbox
+    if (log.device === undefined) return
     const before = this.#records
     this.#records = log.state.records
     // What waited before the stream was opened is no use of it.

@@ -18,8 +18,18 @@ export type {
 } from '../../src/sync/synced-record.ts'
 export { Mirror, type MirrorOptions, mirror, type RestartOptions } from './mirror.ts'
 export { Outbox, type OutboxAppend, type OutboxOptions, outbox } from './outbox.ts'
-export { type SyncedStreamOptions, syncedStream } from './synced.ts'
-export { type BasinStream, type SyncedBasin, syncedBasin } from './synced-basin.ts'
-export type { BasinStreamOptions, SyncedBasinOptions } from './synced-basin-options.ts'
+export {
+  type BasinStream,
+  type BasinStreamOptions,
+  type SyncedBasin,
+  type SyncedBasinOptions,
+  syncedBasin,
+} from './synced-basin.ts'
 export type { SyncedRead, SyncedReader } from './synced-reader.ts'
-export type { SyncedJsonOptions, SyncedJsonStream, SyncedStream } from './synced-stream.ts'
+export {
+  type SyncedJsonOptions,
+  type SyncedJsonStream,
+  type SyncedStream,
+  type SyncedStreamOptions,
+  syncedStream,
+} from './synced-stream.ts'

@@ -5,7 +5,7 @@ import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { asHeadwaterError } from '../../src/sync/failures.ts'
+import { asHeadwaterError, mirrorOutcome } from '../../src/sync/failures.ts'
 import {
   type Arrival,
   type CopyEnd,
@@ -14,7 +14,6 @@ import {
   isContinuedBy,
   type MirrorStart,
   type MirrorState,
-  mirrorOutcome,
   replacedMirror,
   type StoppedMirror,
   startOf,

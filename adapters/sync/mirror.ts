@@ -4,8 +4,6 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import { assertMembers, assertSignal, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
-import { backOffMs } from '../../src/sync/failures.ts'
 import {
   assertStart,
   decodeMessage,
@@ -15,13 +13,11 @@ import {
   type MirrorState,
   startQuery,
 } from '../../src/sync/mirror.ts'
+import { BackOff, browserWakeUps, StateCell, type WakeUps } from './activity.ts'
 import { type Coordinator, coordinate, type Membership } from './coordinator.ts'
 import { LocalCopy } from './local-copy.ts'
 import { Connection, type ConnectionEnd, endOfLocal, firstArrival } from './mirror-connection.ts'
-import type { MirrorOutbox } from './outbox.ts'
-import { browserWakeUps, pauseUntil, type WakeUps } from './pause.ts'
-import { StateCell } from './state-cell.ts'
-import { assertEnds } from './synced-ends.ts'
+import { assertEnds, type MirrorOutbox } from './outbox.ts'
 
 /**
  * Options of `mirror`.
@@ -102,21 +98,17 @@ export class Mirror {
   /** The copy. */
   readonly local: Stream
   readonly #options: MirrorOptions
-  readonly #clock: Clock
+  readonly #backOff: BackOff
   readonly #copy: LocalCopy
   readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
   readonly #closing = new AbortController()
   readonly #restarts = new Set<Promise<unknown>>()
   readonly #ended: Promise<void>
   #mayConnect: boolean
-  /** How often in succession a connection was no success. */
-  #failures = 0
   /** How often in succession the copy was another one. */
   #replacements = 0
   #membership: Membership | undefined
   #connection: Connection | undefined
-  /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
-  #wake: ((isAsked: boolean) => void) | undefined
   /** Aborts when the copy has to be looked up again. */
   #lookUp = new SharedSignal()
 
@@ -125,7 +117,7 @@ export class Mirror {
     this.remote = remote
     this.local = local
     this.#options = options
-    this.#clock = local.context.clock
+    this.#backOff = new BackOff(local.context.clock, options.random ?? Math.random)
     this.#copy = new LocalCopy(local, options.outbox?.log)
     this.#mayConnect = options.mayConnect ?? true
     const ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => this.#close())
@@ -233,14 +225,14 @@ export class Mirror {
       // Also after a failure, the copy may be another one, or missing.
       this.#post({ kind: 'replaced' })
       this.#lookUp.abort(undefined)
-      this.#wake?.(true)
+      this.#backOff.wake(true)
     }
   }
 
   /** Ends a pause, or a connection that may be useless. */
   #connectAgain(isAsked: boolean): void {
     this.#connection?.check(isAsked)
-    this.#wake?.(isAsked)
+    this.#backOff.wake(isAsked)
   }
 
   async #waitForTurn(): Promise<void> {
@@ -300,7 +292,7 @@ export class Mirror {
       if (state.kind === 'live') stopSending = this.#send(signal)
     }
     const ends = { remote: this.remote, copy: this.#copy }
-    const context = { ...ends, clock: this.#clock, from, create, log: outbox?.log, onState }
+    const context = { ...ends, clock: this.local.context.clock, from, create, log: outbox?.log, onState }
     for (let isQuiet = false; !signal.aborted; ) {
       if (!isQuiet) this.#setState({ kind: 'connecting' })
       this.#connection = new Connection(context, signal)
@@ -321,7 +313,7 @@ export class Mirror {
   #send(signal: AbortSignal): () => void {
     const sending = new AbortController()
     const ignoreSignal = onAbort(signal, () => sending.abort())
-    void this.#options.outbox?.run(sending.signal, () => this.#wake?.(false))
+    void this.#options.outbox?.run(sending.signal, () => this.#backOff.wake(false))
     return () => {
       ignoreSignal()
       sending.abort()
@@ -330,38 +322,19 @@ export class Mirror {
 
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
-    const { random = Math.random } = this.#options
     const isOther = end.kind === 'other-copy'
     this.#replacements = isOther ? this.#replacements + 1 : 0
     if (isOther && this.#replacements <= REPLACEMENTS_MAX) return
     const hasFailed = isOther || end.kind === 'conflict' || (end.kind === 'failed' && !end.hasLasted)
-    if (!hasFailed) this.#failures = 0
+    if (!hasFailed) this.#backOff.reset()
     if (end.kind === 'silent') return
     if (end.kind === 'stopped') {
       this.#setState(end)
-      return this.#pause(undefined, signal, false)
+      // Only the app can continue it.
+      return this.#backOff.wait(undefined, signal, false)
     }
     const error = end.kind === 'failed' ? end.error : undefined
-    const askedMs = error?.retryAfterMs
-    const pauseMs = backOffMs(++this.#failures, random(), askedMs)
-    if (error !== undefined)
-      this.#setState({ kind: 'offline', error, nextAttemptAt: this.#clock.now() + pauseMs })
-    await this.#pause(pauseMs, signal, askedMs === undefined)
-  }
-
-  /**
-   * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
-   * else if that is allowed.
-   */
-  #pause(ms: number | undefined, signal: AbortSignal, isWakeable: boolean): Promise<void> {
-    return pauseUntil(this.#clock, ms, signal, (end) => {
-      this.#wake = (isAsked) => {
-        if (isAsked || isWakeable) end()
-      }
-      return () => {
-        this.#wake = undefined
-      }
-    })
+    await this.#backOff.afterFailure(error, signal, (state) => this.#setState(state))
   }
 
   #setState(state: MirrorState): void {

@@ -1,14 +1,14 @@
 import type { AppendOptions } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { fenceRecord, type SequencedRecord } from '../../src/model/record.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { Condition } from '../../src/runtime/condition.ts'
 import { secureRandom } from '../../src/runtime/random.ts'
-import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
+import { asHeadwaterError, codeOf } from '../../src/sync/failures.ts'
 import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
 import {
   type Confirmed,
@@ -18,7 +18,7 @@ import {
   type OutboxListener,
   OutboxState,
 } from '../../src/sync/outbox-log.ts'
-import { pauseUntil, tailOrZero } from './pause.ts'
+import { BackOff } from './activity.ts'
 
 /** Keeps what waits for as long as that takes, whatever the defaults of the basin are. */
 const LOG_CONFIG = {
@@ -88,6 +88,11 @@ export class OutboxLog {
     return this.#state.next < this.#initialTail ? undefined : this.#state.progress?.device
   }
 
+  /** Resolves when everything was read that the log had when it was opened. */
+  loaded(signal?: AbortSignal): Promise<void> {
+    return this.eventually(() => this.device !== undefined, signal)
+  }
+
   /** The reason why the log is not read any more: it was closed, or has failed permanently. */
   get end(): HeadwaterError | undefined {
     const { aborted, reason } = this.#signal
@@ -132,7 +137,7 @@ export class OutboxLog {
 
   /** Begins again with another stream. Ends what every sender does at the moment. */
   async replaceStream(signal: AbortSignal): Promise<void> {
-    await this.eventually(() => this.device !== undefined, signal)
+    await this.loaded(signal)
     await this.append([fenceRecord(newToken()), noteRecord('replaced', {})], { signal })
   }
 
@@ -188,7 +193,7 @@ export class OutboxLog {
    */
   async beginCopying(signal: AbortSignal): Promise<NoteReceived> {
     if (this.end !== undefined) return async () => {}
-    await this.eventually(() => this.device !== undefined, signal)
+    await this.loaded(signal)
     const since = this.#state.replacedAt
     let acknowledged = [...this.#state.entries.values()].filter(({ confirmation }) => confirmation)
     return async (records, copiedTo, isCaughtUp) => {
@@ -227,13 +232,14 @@ export class OutboxLog {
 
   /** Reads the log until the signal aborts or the log has failed permanently. */
   async #follow(): Promise<void> {
-    for (let failures = 1; ; failures++) {
+    const backOff = new BackOff(this.clock, this.#random)
+    for (;;) {
       try {
         await this.#begin()
         const query = { seqNum: this.#state.next, clamp: true, waitMs: Number.POSITIVE_INFINITY }
         const read = this.#stream.read(query, { as: 'bytes', signal: this.#signal })
         for await (const { records } of read.batches()) {
-          failures = 0
+          backOff.reset()
           this.#failure = undefined
           this.#include(records)
         }
@@ -243,7 +249,7 @@ export class OutboxLog {
       if (this.#signal.aborted) return
       this.#changes.notify()
       if (this.end !== undefined) return
-      await pauseUntil(this.clock, backOffMs(failures, this.#random()), this.#signal)
+      await backOff.afterFailure(this.#failure, this.#signal)
     }
   }
 
@@ -301,4 +307,14 @@ function randomText(length: number, random: () => number): string {
 
 function notParked(number: number): HeadwaterError {
   return invalid(`no parked batch has the number ${number}`, 'number')
+}
+
+/** Resolves to the tail of a stream, or to 0 if the stream does not exist. */
+export async function tailOrZero(stream: Stream, signal: AbortSignal): Promise<number> {
+  try {
+    return (await stream.checkTail({ signal })).seqNum
+  } catch (error) {
+    if (isStreamMissing(error)) return 0
+    throw error
+  }
 }

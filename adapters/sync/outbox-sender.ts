@@ -2,13 +2,12 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { trimRecord } from '../../src/model/record.ts'
-import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
+import { asHeadwaterError, sendOutcome } from '../../src/sync/failures.ts'
 import {
   type AfterRefusal,
   contentionMs,
   entriesToSend,
   type OutboxStatus,
-  sendOutcome,
   sentRecords,
 } from '../../src/sync/outbox.ts'
 import {
@@ -22,8 +21,8 @@ import {
   type Progress,
   placesOf,
 } from '../../src/sync/outbox-log.ts'
-import type { OutboxLog } from './outbox-log.ts'
-import { pauseUntil, tailOrZero, type WakeUps } from './pause.ts'
+import { BackOff, pauseUntil, type WakeUps } from './activity.ts'
+import { type OutboxLog, tailOrZero } from './outbox-log.ts'
 
 /**
  * A position beyond every copy: where none is kept, entries leave the outbox as soon as they are confirmed.
@@ -69,18 +68,20 @@ export class OutboxSender {
   /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
   #entriesMax = Number.POSITIVE_INFINITY
   #trimmedTo = 0
-  #failures = 0
+  readonly #backOff: BackOff
 
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
     this.#signal = signal
+    this.#backOff = new BackOff(context.log.clock, context.random)
   }
 
   /** Sends until the signal aborts, or an error occurs that only the app can resolve. */
   async run(): Promise<void> {
-    const { log, onState } = this.#context
+    const { log, onState, wakeUps } = this.#context
+    const ignoreWakeUps = wakeUps(() => this.#backOff.wake(false))
     try {
-      await log.eventually(() => log.device !== undefined, this.#signal)
+      await log.loaded(this.#signal)
       while (!this.#signal.aborted) {
         if (this.#next().length === 0) {
           this.#entriesMax = Number.POSITIVE_INFINITY
@@ -92,12 +93,14 @@ export class OutboxSender {
       }
     } catch (error) {
       if (!this.#signal.aborted) onState({ kind: 'stopped', error: asHeadwaterError(error) })
+    } finally {
+      ignoreWakeUps()
     }
   }
 
   /** Waits after a failure. Throws what only the app can resolve. */
   async #recover(thrown: unknown): Promise<void> {
-    const { log, random, wakeUps, onState } = this.#context
+    const { log, onState } = this.#context
     this.#signal.throwIfAborted()
     if (log.end !== undefined) throw log.end
     const error = asHeadwaterError(thrown)
@@ -107,10 +110,7 @@ export class OutboxSender {
     // The server may be another one now.
     this.#isPlain = this.#isProven = false
     this.#tail = undefined
-    const ms = backOffMs(++this.#failures, random(), error.retryAfterMs)
-    onState({ kind: 'offline', error, nextAttemptAt: log.clock.now() + ms })
-    // A server that says when is left alone until then.
-    await pauseUntil(log.clock, ms, this.#signal, error.retryAfterMs === undefined ? wakeUps : undefined)
+    await this.#backOff.afterFailure(error, this.#signal, onState)
   }
 
   get #progress(): Progress {
@@ -136,7 +136,7 @@ export class OutboxSender {
       if (waiting.length < entries.length) await this.#note({ attempt: undefined })
       else await this.#send(attempt, waiting as OutboxEntry[], isRepeated)
     }
-    this.#failures = 0
+    this.#backOff.reset()
     this.#trimLog()
   }
 
@@ -238,7 +238,7 @@ export class OutboxSender {
         // A proxy may still deliver it to a server that supports producers, so the tail stays the same.
         if (isAtTail)
           await this.#note({ ...nextEpoch(this.#progress), attempt: { ...attempt, batch: undefined } })
-        else if (this.#failures < REJECTIONS_MAX) throw error
+        else if (this.#backOff.failures < REJECTIONS_MAX) throw error
         else await this.#isAbsent(attempt)
         this.#isPlain = true
         return

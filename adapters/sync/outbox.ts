@@ -7,6 +7,7 @@ import type { AppendAck } from '../../src/model/info.ts'
 import {
   assertMembers,
   assertSignal,
+  hasMethod,
   type Members,
   type MembersOf,
   oneOf,
@@ -20,12 +21,10 @@ import {
   outboxInput,
 } from '../../src/sync/outbox.ts'
 import { type Confirmation, entryRecords, isWaiting } from '../../src/sync/outbox-log.ts'
+import { browserWakeUps, StateCell, type WakeUps } from './activity.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { OutboxSender } from './outbox-sender.ts'
-import { browserWakeUps, type WakeUps } from './pause.ts'
-import { StateCell } from './state-cell.ts'
-import { assertEnds } from './synced-ends.ts'
 
 /**
  * Options of `outbox`.
@@ -82,9 +81,19 @@ export function assertOutboxOptions(options: OutboxOptions, members: Members = O
   assertLeast('bytesMax', options.bytesMax, 2 ** 20)
 }
 
-function assertLeast(field: string, value: number | undefined, least: number): void {
+/** Throws `invalid` for a number that is less than another one. */
+export function assertLeast(field: string, value: number | undefined, least: number): void {
   if (value === undefined || value >= least) return
   throw invalid(`\`${field}\` must be at least ${least}, not ${value}`, field)
+}
+
+const assertStream = hasMethod('openCursor', 'a stream')
+
+/** Throws `invalid` unless both are streams, and not the same one. */
+export function assertEnds(remote: Stream, local: Stream): void {
+  assertStream(remote, 'remote')
+  assertStream(local, 'local')
+  if (remote.equals(local)) throw invalid('`remote` and `local` are the same stream', 'local')
 }
 
 type Outcome = Confirmation | HeadwaterError
@@ -155,19 +164,9 @@ export class Outbox {
     this.#ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => void this.close())
   }
 
-  /** @internal */
-  get device(): string | undefined {
-    return this.log.device
-  }
-
   /** @internal Aborts when the outbox is closed. */
   get closing(): AbortSignal {
     return this.#closing.signal
-  }
-
-  /** @internal Resolves when the log was read up to what it had. */
-  get loaded(): Promise<void> {
-    return this.log.eventually(() => this.device !== undefined)
   }
 
   /** The current state. */
@@ -183,7 +182,7 @@ export class Outbox {
   /** The parked batches, in the order of their numbers. None until the outbox is loaded. */
   get failed(): readonly FailedAppend[] {
     // What was parked may have been discarded since.
-    if (this.device === undefined) return []
+    if (this.log.device === undefined) return []
     return [...this.log.state.entries.values()].flatMap(({ number, error, records }) =>
       error === undefined ? [] : [{ number, error, records }],
     )
@@ -206,11 +205,6 @@ export class Outbox {
     })
   }
 
-  /** @internal */
-  subscribe(onChange: () => void): () => void {
-    return this.log.subscribe(onChange)
-  }
-
   /**
    * Appends one record, or a batch of records, which the server stores as a whole. Resolves when the batch is
    * durable on this device.
@@ -231,9 +225,9 @@ export class Outbox {
     signal?.throwIfAborted()
     this.#closing.signal.throwIfAborted()
     const { records: input, meteredBytes } = outboxInput(records)
-    if (this.device === undefined) {
+    if (this.log.device === undefined) {
       // What waits is known only then. Every call passes a signal: a wait without one would resume earlier.
-      await this.log.until(() => this.device !== undefined, signal ?? this.#closing.signal)
+      await this.log.until(() => this.log.device !== undefined, signal ?? this.#closing.signal)
     }
     const release = this.#reserve(input.length, meteredBytes)
     let settle: (outcome: Outcome) => void = () => {}
@@ -300,7 +294,7 @@ export class Outbox {
   get isFlushed(): boolean {
     const { afterRefusal = 'stop' } = this.#options
     // Until the log was read, it is not known what waits.
-    if (this.device === undefined) return false
+    if (this.log.device === undefined) return false
     for (const entry of this.log.state.entries.values()) {
       if (isWaiting(entry)) return false
       if (entry.error !== undefined && afterRefusal === 'stop') return true
@@ -346,7 +340,7 @@ export class Outbox {
   async sendWhileElected(coordinator: Coordinator): Promise<void> {
     const { signal } = this.#closing
     try {
-      await this.loaded
+      await this.log.loaded()
       let term: AbortController | undefined
       const onElected = (isElected: boolean) => {
         term?.abort()

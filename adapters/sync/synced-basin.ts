@@ -1,36 +1,111 @@
 import type { Observable } from 'rxjs'
+import type { Basin } from '../../src/api/basin.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
-import { compareUtf8 } from '../../src/model/bytes.ts'
-import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import { compareUtf8, utf8Length } from '../../src/model/bytes.ts'
+import { assertValid, HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import { assertMembers } from '../../src/model/validation.ts'
+import { assertMembers, assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../src/runtime/random.ts'
 import {
   connectedStreams,
+  isInternalName,
   type OpenStream,
   OUTBOX_PREFIX,
   openInTabs,
+  SYNCED_NAME_BYTES_MAX,
   syncedNameProblem,
 } from '../../src/sync/basin.ts'
-import type { MirrorState } from '../../src/sync/mirror.ts'
+import { asHeadwaterError, mirrorOutcome } from '../../src/sync/failures.ts'
+import { assertStart, type MirrorState } from '../../src/sync/mirror.ts'
+import { BackOff, browserWakeUps, pauseUntil, StateCell } from './activity.ts'
 import { BasinEntry } from './basin-entry.ts'
-import { BasinLister } from './basin-lister.ts'
 import { coordinate, type Membership } from './coordinator.ts'
-import { browserWakeUps, pauseUntil } from './pause.ts'
-import { StateCell } from './state-cell.ts'
-import { syncedParts } from './synced.ts'
-import {
-  assertSyncedBasinOptions,
-  BASIN_STREAM_OPTIONS,
-  type BasinStreamOptions,
-  type SyncedBasinOptions,
-} from './synced-basin-options.ts'
-import type { SyncedStream } from './synced-stream.ts'
+import { assertLeast, assertOutboxOptions, OUTBOX_OPTIONS } from './outbox.ts'
+import { type SyncedStream, type SyncedStreamOptions, syncedParts } from './synced-stream.ts'
+
+/**
+ * Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream.
+ *
+ * ```ts
+ * const rooms = await syncedBasin({
+ *   remote: server.basin('rooms'),
+ *   local: basin,
+ *   connectionsMax: 10,
+ *   createStreams: false,
+ * })
+ * for (const { name, state } of rooms.streams) console.log(name, state.kind, rooms.state.kind)
+ * const files = rooms.stream('files', { as: 'bytes' })
+ * ```
+ */
+export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as'> {
+  /** The basin of a client. */
+  readonly remote: Basin
+  /** The basin of an engine on this device. */
+  readonly local: Basin
+  /** The prefix of the names of streams to sync. By default `''`, which is all streams. */
+  readonly prefix?: string | undefined
+  /**
+   * How many streams are connected at once, at least 1. 3 by default, so that 3 of the 6 connections of a
+   * browser remain for appends, lists and the app. Higher values help with HTTP/2.
+   */
+  readonly connectionsMax?: number | undefined
+  /**
+   * How often the streams of the server are listed, and open streams without a connection are visited, in
+   * milliseconds, at least 1,000. 30,000 by default.
+   */
+  readonly discoverMs?: number | undefined
+  /** Whether streams that the app opens are created on the server. True by default. */
+  readonly createStreams?: boolean | undefined
+}
+
+/** Options of `stream` of a synced basin. */
+export interface BasinStreamOptions<Format extends RecordFormat = RecordFormat> {
+  /** The type of bodies and headers: `'string'` by default, or `'bytes'`. */
+  readonly as?: Format | undefined
+  /**
+   * Whether opening the stream does not count as a use of it, as for a list of all streams. An append still
+   * does. False by default.
+   */
+  readonly isBackground?: boolean | undefined
+}
+
+const assertBasin = hasMethod('listStreams', 'a basin')
+const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
+  ...OUTBOX_OPTIONS,
+  remote: assertBasin,
+  local: assertBasin,
+  prefix: assertText,
+  connectionsMax: 'number',
+  discoverMs: 'number',
+  createStreams: 'boolean',
+  from: assertStart,
+}
+
+const BASIN_STREAM_OPTIONS: MembersOf<BasinStreamOptions> = {
+  as: oneOf(['string', 'bytes']),
+  isBackground: 'boolean',
+}
+
+/** Throws `invalid` for options that are not valid. */
+function assertSyncedBasinOptions(options: SyncedBasinOptions): void {
+  assertOutboxOptions(options, SYNCED_BASIN_OPTIONS)
+  assertBasin(options.remote, 'remote')
+  assertBasin(options.local, 'local')
+  assertLeast('connectionsMax', options.connectionsMax, 1)
+  assertLeast('discoverMs', options.discoverMs, 1_000)
+  const { prefix = '' } = options
+  if (isInternalName(prefix)) throw invalid('`prefix` is that of streams that sync uses itself', 'prefix')
+  if (utf8Length(prefix) > SYNCED_NAME_BYTES_MAX) {
+    throw invalid(`\`prefix\` must not exceed ${SYNCED_NAME_BYTES_MAX} bytes in length`, 'prefix')
+  }
+}
 
 /** The number of connections that leaves 3 of the 6 of a browser for appends, lists and the app. */
 const CONNECTIONS_MAX = 3
+/** The most streams of a server that are listed. */
+const STREAMS_MAX = 10_000
 /** How often the streams of the server are listed, and those without a connection are visited. */
 const DISCOVER_MS = 30_000
 
@@ -97,7 +172,8 @@ export class SyncedBasin {
   /** What the last list of streams was made of. */
   #shown: readonly unknown[] = []
   #isPlanned = false
-  readonly #lister: BasinLister
+  /** The pauses between lists. */
+  readonly #listing: BackOff
   /** The streams that may connect, in any tab. */
   #connected: ReadonlySet<string> = new Set()
   /** Ends the wait until another stream is due. */
@@ -116,21 +192,15 @@ export class SyncedBasin {
     this.#membership = (options.coordinator ?? coordinate)(channel, {
       onMessage: (message) => this.#onMessage(message as BasinMessage),
     })
-    const { remote, prefix = '', discoverMs: everyMs = DISCOVER_MS } = options
     const { random = Math.random, wakeUps = browserWakeUps } = options
-    const onNames = (names: readonly string[]) => {
-      if (names.join('\0') === this.#listed.join('\0')) return
-      this.#listed = names
-      this.#show()
+    this.#listing = new BackOff(clock, random)
+    const onWakeUp = () => {
+      this.#listing.wake(false)
+      this.#report(true)
     }
-    const onState = (state: MirrorState) => this.#state.set(state)
-    const listing = { remote, prefix, everyMs, clock, random, wakeUps, onNames, onState }
-    this.#lister = new BasinLister(listing, closing.signal)
     // The others may have forgotten a tab that was frozen.
-    onAbort(
-      closing.signal,
-      wakeUps(() => this.#report(true)),
-    )
+    onAbort(closing.signal, wakeUps(onWakeUp))
+    void this.#listAgain()
     void this.#reportAgain()
     void this.#sendLeft()
   }
@@ -225,6 +295,48 @@ export class SyncedBasin {
     }
   }
 
+  /** Lists the streams of the server again and again. */
+  async #listAgain(): Promise<void> {
+    const { signal } = this.#closing
+    const { discoverMs = DISCOVER_MS } = this.#options
+    while (!signal.aborted) {
+      try {
+        const names = await this.#namesOnServer()
+        if (names.join('\0') !== this.#listed.join('\0')) {
+          this.#listed = names
+          this.#show()
+        }
+        this.#state.set({ kind: 'live' })
+        this.#listing.reset()
+        await this.#listing.wait(discoverMs, signal, false)
+      } catch (thrown) {
+        if (!signal.aborted) await this.#pauseAfter(asHeadwaterError(thrown))
+      }
+    }
+  }
+
+  /** Shows why the streams of the server cannot be listed, and waits until the next attempt. */
+  async #pauseAfter(error: HeadwaterError): Promise<void> {
+    const { signal } = this.#closing
+    const reason = mirrorOutcome(error, false)
+    if (reason === 'retry')
+      return this.#listing.afterFailure(error, signal, (state) => this.#state.set(state))
+    this.#state.set({ kind: 'stopped', reason, error })
+    await this.#listing.wait(undefined, signal, false)
+  }
+
+  async #namesOnServer(): Promise<readonly string[]> {
+    const { remote, prefix = '' } = this.#options
+    const { signal } = this.#closing
+    const names: string[] = []
+    let count = 0
+    for await (const { name, deletedAt } of remote.listAllStreams({ prefix }, { signal })) {
+      if (deletedAt === null && syncedNameProblem(name, prefix) === undefined) names.push(name)
+      if (++count === STREAMS_MAX) break
+    }
+    return names
+  }
+
   #post(message: BasinMessage): void {
     this.#membership.post(message)
   }
@@ -316,7 +428,7 @@ export class SyncedBasin {
 
   #retry(): void {
     for (const entry of this.#entries.values()) entry.retry()
-    this.#lister.retry()
+    this.#listing.wake(true)
     this.#plan()
   }
 

@@ -8,11 +8,11 @@ import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { Condition } from '../../src/runtime/condition.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
+import { type PendingEntry, pendingAt } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
-import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import { ownNonces } from '../../src/sync/outbox.ts'
-import { type PendingEntry, pendingAt } from '../../src/sync/pending.ts'
 import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
+import { originOf, originValue, withoutOrigin } from '../../src/sync/synced-record.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxLog } from './outbox-log.ts'
@@ -55,14 +55,6 @@ export function jsonContent<Value>(
   return decode
 }
 
-/** @internal The parts of a synced stream that views read. */
-export interface ViewedParts {
-  readonly mirror: Pick<Mirror, 'local' | 'state$'>
-  readonly outbox: Pick<Outbox, 'device' | 'loaded' | 'closing' | 'subscribe'> & {
-    readonly log: Pick<OutboxLog, 'state' | 'catchUp' | 'found'>
-  }
-}
-
 /** A change of a synced stream. */
 export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
   /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
@@ -78,7 +70,7 @@ type RecordChange = StreamChange<SequencedRecord, PendingEntry>
  */
 export class SyncedChanges<Content extends object> implements AsyncIterable<SyncedChange<Content>> {
   readonly #local: Stream
-  readonly #outbox: ViewedParts['outbox']
+  readonly #log: OutboxLog
   readonly #codec: ContentCodec<Content>
   readonly #query: ReadQuery
   readonly #signal: AbortSignal | undefined
@@ -99,13 +91,13 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
   readonly #pending = new WeakMap<PendingEntry, SyncedRecord<Content> | 'left out'>()
 
   constructor(
-    { mirror, outbox }: ViewedParts,
+    { mirror, outbox: { log } }: { readonly mirror: Mirror; readonly outbox: Outbox },
     codec: ContentCodec<Content>,
     query: ReadQuery,
     signal: AbortSignal | undefined,
   ) {
     this.#local = mirror.local
-    this.#outbox = outbox
+    this.#log = log
     this.#codec = codec
     this.#query = query
     this.#signal = signal
@@ -117,14 +109,14 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
     const states = mirror.state$.subscribe(onChange)
     // Without a copy, there is no cursor that ends with the engine.
     const ignoreClosing = onAbort(this.#local.context.closing, onChange)
-    this.#cancels = [outbox.subscribe(onChange), ignoreClosing, () => states.unsubscribe()]
+    this.#cancels = [log.subscribe(onChange), ignoreClosing, () => states.unsubscribe()]
     this.#cancels.push(onAnyAbort([signal], () => this.#end()))
   }
 
   /** Iterates over the changes, once, up to a bound of the query or until the signal aborts. */
   async *[Symbol.asyncIterator](): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     try {
-      if (this.#outbox.device === undefined) await unlessAborted(this.#signal, this.#outbox.loaded)
+      if (this.#log.device === undefined) await unlessAborted(this.#signal, this.#log.loaded())
       for await (const change of this.#readCopies()) yield await this.#converted(change)
     } catch (error) {
       if (!this.#isEnded) throw error
@@ -159,7 +151,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
         }
         continue
       }
-      if (identity === undefined) await this.#outbox.log.catchUp(this.#signal)
+      if (identity === undefined) await this.#log.catchUp(this.#signal)
       const change = this.#changedPending()
       if (change !== undefined) yield change
       await this.#changes.until(() => this.#version !== version || this.#isEnded)
@@ -208,7 +200,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
           hasArrived = false
           if (event === undefined) return
           // What a copy has received, and that it was replaced, is noted before it changes, in any tab.
-          if (isFirst) await this.#outbox.log.catchUp(this.#signal)
+          if (isFirst) await this.#log.catchUp(this.#signal)
           isFirst = false
           change = await this.#received(event)
         }
@@ -228,7 +220,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { ...event, records: [], lastSeqNum: event.tail.seqNum - 1 }
     const position = lastSeqNum + 1
-    await this.#outbox.log.found(records, 0, this.#signal)
+    await this.#log.found(records, 0, this.#signal)
     const start = position > (this.#last?.position ?? 0) ? (records[0]?.seqNum ?? position) : undefined
     return this.#changed(records, position, tail?.seqNum === position, start)
   }
@@ -246,8 +238,8 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
   ): RecordChange | undefined {
     this.#seen = this.#version
     const last = this.#last
-    const { device, log } = this.#outbox
-    const pending = pendingAt(log.state, position, last?.pending ?? [], ownNonces(records, device!))
+    const { device, state } = this.#log
+    const pending = pendingAt(state, position, last?.pending ?? [], ownNonces(records, device!))
     const isSame =
       last?.isCaughtUp === isCaughtUp &&
       last.pending.length === pending.length &&
@@ -295,7 +287,7 @@ export class SyncedChanges<Content extends object> implements AsyncIterable<Sync
   }
 
   async #convertPending(items: RecordChange['pending']): Promise<void> {
-    const device = this.#outbox.device!
+    const device = this.#log.device!
     const contents = await this.#codec(items.map(({ item }) => item.record))
     items.forEach(({ number, item }, index) => {
       const content = contents[index]

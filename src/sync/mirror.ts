@@ -191,32 +191,6 @@ export function trimmedMirror(gap: MirrorGap): StoppedMirror {
   return { kind: 'stopped', reason: 'trimmed', error, gap }
 }
 
-/**
- * Decides whether a mirror tries again after a failure of the remote stream or of the local storage, or
- * stops. `hasCopy` tells whether the local copy has records: a stream without a copy may be created later,
- * and one with a copy was deleted.
- */
-export function mirrorOutcome({ code, retryable }: HeadwaterError, hasCopy: boolean): 'retry' | StopReason {
-  switch (code) {
-    case 'authn':
-    case 'permission_denied':
-      return 'denied'
-    case 'stream_not_found':
-    case 'basin_not_found':
-    case 'basin_deletion_pending':
-      return hasCopy ? 'missing' : 'retry'
-    case 'range_not_satisfiable':
-      return hasCopy ? 'replaced' : 'retry'
-    // The next attempt finds the stream missing, or another one.
-    case 'stream_deleted':
-    // A server that shuts down.
-    case 'closed':
-      return 'retry'
-    default:
-      return retryable ? 'retry' : 'failed'
-  }
-}
-
 /** The messages between the mirrors of one copy in several tabs. */
 export type MirrorMessage =
   | { readonly kind: 'state'; readonly state: MirrorState }

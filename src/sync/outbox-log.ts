@@ -2,7 +2,7 @@ import { equalBytes, lossyTextOf, utf8 } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { type AppendRecord, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
-import { ORIGIN_METERED_BYTES } from './origin.ts'
+import { ORIGIN_METERED_BYTES } from './synced-record.ts'
 
 /**
  * The log of an outbox: a stream on the device, shared by its tabs. Its state is a function of its records,

@@ -1,9 +1,8 @@
 import { type AppendBatch, appendBatch, batchSizeError, type RecordInput } from '../model/append-input.ts'
 import { lossyTextOf } from '../model/bytes.ts'
-import { type ErrorCode, type HeadwaterError, invalid } from '../model/errors.ts'
+import { type HeadwaterError, invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { type AppendRecord, isCommandShaped, type SequencedRecord } from '../model/record.ts'
-import { ORIGIN_HEADER, ORIGIN_METERED_BYTES, originHeader, originOf } from './origin.ts'
 import {
   type Confirmation,
   type Confirmed,
@@ -12,6 +11,7 @@ import {
   type OutboxEntry,
   type OutboxState,
 } from './outbox-log.ts'
+import { ORIGIN_HEADER, ORIGIN_METERED_BYTES, originHeader, originOf } from './synced-record.ts'
 
 /** The decisions of an outbox and its sender, as functions of the log (docs/sync-protocol.md). */
 
@@ -151,39 +151,4 @@ export function entriesFound(
  */
 export function contentionMs(losses: number, random: number): number {
   return Math.min(random * FIRST_CONTENTION_MS * 2 ** losses, CONTENTION_MS_MAX)
-}
-
-/**
- * What the failure of an attempt to send a batch means:
- * - `conflict`: the tail is another one
- * - `forgotten`: the server knows another state of the producer, or none
- * - `unsupported`: the server takes no producer
- * - `refused`: the server does not take these records
- * - `stopped`: only the app can continue
- * - `retry`: anything else, as an expired token, which is renewed, or a missing stream, which is created
- */
-type SendOutcome = 'conflict' | 'forgotten' | 'unsupported' | 'refused' | 'stopped' | 'retry'
-
-const OUTCOMES: { readonly [Code in ErrorCode]?: SendOutcome } = {
-  seq_num_mismatch: 'conflict',
-  already_appended: 'forgotten',
-  producer_gap: 'forgotten',
-  producer_fenced: 'forgotten',
-  unsupported: 'unsupported',
-  too_many_producers: 'unsupported',
-  permission_denied: 'refused',
-  // The client was closed, or has no valid key.
-  closed: 'stopped',
-  encryption_key_invalid: 'stopped',
-  authn: 'retry',
-  stream_not_found: 'retry',
-  basin_not_found: 'retry',
-  basin_deletion_pending: 'retry',
-  stream_deletion_pending: 'retry',
-  stream_deleted: 'retry',
-}
-
-/** Decides about the failure of an attempt to send a batch. */
-export function sendOutcome({ code, retryable }: HeadwaterError): SendOutcome {
-  return OUTCOMES[code] ?? (retryable ? 'retry' : 'refused')
 }

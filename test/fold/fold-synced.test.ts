@@ -90,7 +90,7 @@ test('a fold fails if its outbox can never be loaded', async () => {
   const outbox = new PendingEntries()
   outbox.device = undefined
   const failure = new HeadwaterError('encryption_key_invalid', 'no key')
-  outbox.loaded = Promise.reject(failure)
+  outbox.loaded = () => Promise.reject(failure)
   const count = fold(new TextReader(log, outbox), { initial: 0, reduce: (sum) => sum + 1, version: 1 })
   let error: unknown
   count.value$.subscribe({ error: (reason) => (error = reason) })

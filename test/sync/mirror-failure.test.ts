@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { ERROR_KINDS, type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
-import { backOffMs } from '../../src/sync/failures.ts'
-import { mirrorOutcome } from '../../src/sync/mirror.ts'
+import { backOffMs, mirrorOutcome } from '../../src/sync/failures.ts'
 
 /** The outcome without and with records in the copy, of all codes that do not fail for good. */
 const OUTCOMES: Partial<Record<ErrorCode, readonly [without: string, withRecords: string]>> = {

@@ -124,6 +124,6 @@ test('a batch that was discarded does not appear as parked while the outbox is l
   const seen: number[] = []
   const later = startOn(device)
   later.failed$.subscribe((failed) => seen.push(...failed.map((each) => each.number)))
-  await later.loaded
+  await later.log.loaded()
   expect(seen).not.toContain(number)
 })

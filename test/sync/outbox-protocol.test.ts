@@ -448,7 +448,7 @@ describe('a refused batch', () => {
     expect(await deliver()).toBe(200)
     await box.close()
     const next = startOn({ hw, remote })
-    await next.loaded
+    await next.log.loaded()
     await next.retry(next.failed[0]!.number)
     await clock.advance('2m')
     expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['0', 'first', ...bodies])

@@ -25,7 +25,7 @@ test('each record has the header that identifies it, after its own', async () =>
   const [record] = await server.stream.read().toArray()
   expect(record!.headers).toEqual([
     ['kind', 'note'],
-    ['headwater-origin', expect.stringMatching(`^${box.device}/${number}/[a-z0-9]{12}$`)],
+    ['headwater-origin', expect.stringMatching(`^${box.log.device}/${number}/[a-z0-9]{12}$`)],
   ])
 })
 
@@ -138,12 +138,12 @@ test('an append that is stored while the outbox is closed resolves, and is sent 
   await closing
   await expect(confirmed()).rejects.toMatchObject({ code: 'closed' })
   const later = startOn(device)
-  await later.loaded
+  await later.log.loaded()
   await server.clock.advance('1m')
   const stored = await server.stream.read().toArray()
   expect(stored.map(({ body, headers }) => [body, headers[0]![1]])).toEqual([
     ['first', expect.anything()],
-    ['second', expect.stringContaining(`${later.device}/${number}/`)],
+    ['second', expect.stringContaining(`${later.log.device}/${number}/`)],
   ])
 })
 
@@ -171,7 +171,7 @@ test('the records of a batch are known when all of it was read', async () => {
   await first.append([body, body, body])
   const box = startOn(device)
   const before: number[] = []
-  box.subscribe(() => {
+  box.log.subscribe(() => {
     before.push(recordsOf(box).length)
   })
   await server.clock.settle()

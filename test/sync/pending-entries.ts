@@ -27,7 +27,7 @@ type ViewedState = Pick<OutboxState, 'entries' | 'progress' | 'discarded' | 'cop
 /** An outbox that a test fills and empties. */
 export class PendingEntries {
   device: string | undefined = 'device'
-  loaded: Promise<void> = Promise.resolve()
+  loaded = async (): Promise<void> => {}
   entries: ViewedState = { ...new OutboxState(), progress: initialProgress('device', '') }
   readonly closing = new AbortController().signal
   readonly #listeners = new Set<() => void>()
@@ -42,9 +42,16 @@ export class PendingEntries {
     return this.#listeners.size
   }
 
+  /** The part of its log that views read. */
   get log() {
-    return { state: this.entries, catchUp: async () => {}, found: this.found.bind(this) }
+    return this
   }
+
+  get state(): ViewedState {
+    return this.entries
+  }
+
+  async catchUp(): Promise<void> {}
 
   async found(records: readonly SequencedRecord[]): Promise<void> {
     for (const [number, confirmation] of entriesFound(this.entries, records))

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
+import { pendingAt } from '../../src/sync/changes.ts'
 import {
   type Confirmation,
   entryRecords,
@@ -9,7 +10,6 @@ import {
   noteRecord,
   OutboxState,
 } from '../../src/sync/outbox-log.ts'
-import { pendingAt } from '../../src/sync/pending.ts'
 
 const NONE: ReadonlyMap<number, string> = new Map()
 

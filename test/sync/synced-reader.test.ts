@@ -306,7 +306,7 @@ test('a read never continues with the records of another copy', async () => {
 test('a read rejects with the reason of its signal', async () => {
   const { outbox, reads } = await copyOf()
   outbox.device = undefined
-  outbox.loaded = new Promise(() => {})
+  outbox.loaded = () => new Promise(() => {})
   const leaving = new AbortController()
   const reading = reads.read(undefined, { signal: leaving.signal }).toArray()
   const reason = new Error('left')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
 import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
+import { syncedStream } from '../../adapters/sync/synced-stream.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { Prng } from '../../src/runtime/random.ts'
 import { contentOf, openBoth, openDevice, openServer, until } from './mirrored.ts'
