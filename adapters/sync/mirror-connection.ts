@@ -82,8 +82,11 @@ export class Connection {
   #position = 0
   /** The tail of the remote stream, as far as it is known. */
   #tail = 0
-  /** Whether the read is at the tail: everything that it has passed on is everything that there is. */
-  #isAtTail = false
+  /**
+   * The first tail that the read has reached. Later records may arrive faster than the device stores them, so
+   * having these is what makes the copy live.
+   */
+  #liveAt: number | undefined
   #isLive = false
   /** Whether the stream is closed and everything was read. */
   #isComplete = false
@@ -144,7 +147,7 @@ export class Connection {
       // Before they are copied: see `OutboxLog.beginCopying`.
       if (noteReceived !== undefined) await locally(noteReceived(records, this.#position, tail !== undefined))
       if (records.length > known.length) await this.#append(records.slice(known.length))
-      this.#isAtTail = tail?.seqNum === this.#next
+      if (tail?.seqNum === this.#next) this.#liveAt ??= this.#next
       this.#tail = Math.max(this.#tail, tail?.seqNum ?? this.#next)
       this.#report()
       // Nothing follows, so there is nothing to connect for.
@@ -226,7 +229,7 @@ export class Connection {
   #report(): void {
     if (this.#signal.aborted || this.#isLive) return
     const [position, tail] = [this.#position, this.#tail]
-    this.#isLive = this.#isAtTail && position === this.#next
+    this.#isLive = this.#liveAt !== undefined && position >= this.#liveAt
     this.#context.onState(this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail })
   }
 

@@ -289,3 +289,33 @@ test.each([
     await synced.close()
   }
 })
+
+test('sends though records arrive faster than the device stores them', async () => {
+  const server = await openServer()
+  const { clock, stream, network } = server
+  await stream.append('first')
+  const storage = faultyStorage(memory())
+  const { startSynced } = await openDevice(server, storage)
+  const synced = startSynced()
+  await synced.append('before')
+  await until(synced.mirror, 'live', clock)
+  await synced.outbox.flush()
+  network.refuse()
+  await server.restart()
+  await clock.settle()
+  network.heal()
+  storage.delay('append', '300ms')
+  const shown: string[] = []
+  const sending = synced.append('mine').then(({ confirmed }) => confirmed())
+  for (let appends = 0; appends < 200; appends++) {
+    await server.stream.append('other')
+    await clock.advance('100ms')
+    shown.push(synced.state.kind)
+  }
+  // What is left, and the end of the test, need no time.
+  storage.heal()
+  await clock.advance('1m')
+  const { start } = await sending
+  expect(shown.at(-1)).toBe('live')
+  expect(start.seqNum).toBeLessThan(200)
+})

@@ -20,6 +20,11 @@ export const DEVICES: SeedCampaign = {
 /** How long devices may take to agree once everything works, in milliseconds. */
 const CONVERGENCE_MS = 3_600_000
 
+/** The delay of storages that do not keep up with the records that arrive in the end, in milliseconds. */
+const SLOW_MS = 300
+/** How many these records are. */
+const FAST_APPENDS = 30
+
 /** How many requests all devices may send for each step: about three times as many as any seed needs. */
 const STEP_REQUESTS_MAX = 100
 
@@ -94,8 +99,9 @@ class Devices implements Scenario {
       device.network.rates = HEALTHY
       device.network.isConnected = true
       if (device.tabs.length === 0) await device.openTab()
-      for (const tab of device.tabs) tab.heal()
+      if (!this.#isSlow) for (const tab of device.tabs) tab.heal()
     }
+    if (this.#isSlow) await this.#appendFast()
     this.#quietAt = time.now() + this.#settings.rates.lateMs + 1_000
     const end = time.now() + CONVERGENCE_MS
     do {
@@ -229,6 +235,22 @@ class Devices implements Scenario {
       if (this.#settings.storageDelayMs > 0) continue
       checkShown(device, { lives, parked: this.#parked, startsLate: this.#startsLate })
     }
+  }
+
+  /** Whether devices are slower than the records that arrive in the end. */
+  get #isSlow(): boolean {
+    return this.#settings.storageDelayMs >= SLOW_MS
+  }
+
+  /** Appends records faster than slow devices store them, for a while. */
+  async #appendFast(): Promise<void> {
+    const { prng, time } = this.#scheduler
+    this.#scheduler.note('other', 'other program appends all the time')
+    for (let index = 0; index < FAST_APPENDS; index++) {
+      await this.#server.append(`fast ${index}`)
+      await time.advance(prng.below(SLOW_MS))
+    }
+    this.#checkTabs()
   }
 
   /** Whether copies may begin in the middle of the stream though nothing was trimmed. */
