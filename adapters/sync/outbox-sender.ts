@@ -183,12 +183,32 @@ export class OutboxSender {
     this.#tail = ack.tail.seqNum
     this.#losses = 0
     this.#entriesMax *= 2
+    if (ack.duplicate) {
+      // A mirror that was waiting for the stream goes on.
+      onSent?.()
+      if (await this.#settlesDuplicate(ack, entries)) return
+    }
     // Without a copy, they leave at once.
     let copiedTo = copy === undefined ? NO_COPY : undefined
     if (isRepeated && copy !== undefined) copiedTo = await this.#tailOfLater(copy, ack.end.seqNum)
     const confirmed = placesOf(entries, [entries[0]!.number, ack])
     await this.#append([noteRecord('stored', { confirmed, copiedTo })])
     onSent?.()
+  }
+
+  /**
+   * Examines the records that the server has taken a batch for: a device that was restored from a backup may
+   * have sent another batch of the number. Resolves to false if they cannot be read: the server is believed.
+   */
+  async #settlesDuplicate({ start, end }: AppendAck, entries: readonly OutboxEntry[]): Promise<boolean> {
+    // Some of the entries may be there, which does not tell that the others are.
+    if (end.seqNum - start.seqNum !== recordsOf(entries)) await this.#note(nextEpoch(this.#progress))
+    const first = await this.#findIn(start.seqNum, end.seqNum).catch((error) => {
+      if (!isRefused(error)) throw error
+    })
+    if (this.#progress.attempt === undefined) return true
+    if (first === start.seqNum) await this.#note(nextEpoch(this.#progress))
+    return first === start.seqNum
   }
 
   /**
@@ -261,14 +281,13 @@ export class OutboxSender {
     try {
       const tail = known ?? (await tailOrZero(remote, this.#signal))
       if (tail < position) await this.#replaceStream()
-      const records = entries.reduce((sum, number) => sum + log.state.entries.get(number)!.records.length, 0)
+      const records = recordsOf(entries.map((number) => log.state.entries.get(number)!))
       const end = isAtTail ? Math.min(tail, position + records) : tail
       const first = await this.#findIn(position, end)
       if (this.#progress.attempt === undefined) return false
       if (first === position && (isFinal || (isAtTail && tail > position))) return true
     } catch (error) {
-      // The server may refuse to show what it has stored.
-      if (!HeadwaterError.is(error) || sendOutcome(error) !== 'refused') throw error
+      if (!isRefused(error)) throw error
     }
     await this.#giveUp(attempt, position, outcomeUnknownError())
     return false
@@ -340,4 +359,13 @@ export class OutboxSender {
     // The next batch need not wait for it. If it fails, the next trim removes the same records.
     this.#append([trimRecord(trimPoint)]).catch(() => {})
   }
+}
+
+/** Whether the server refuses to show what it has stored. */
+function isRefused(error: unknown): boolean {
+  return HeadwaterError.is(error) && sendOutcome(error) === 'refused'
+}
+
+function recordsOf(entries: readonly OutboxEntry[]): number {
+  return entries.reduce((sum, { records }) => sum + records.length, 0)
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
+import { Prng } from '../../src/runtime/random.ts'
 import { openDevice, openServer, until } from './mirrored.ts'
 import { type AppendCall, conditionsOf, delayNext, isPost, openSent, startOn } from './outboxes.ts'
 
@@ -225,6 +226,28 @@ describe('an outbox of a server with producers', () => {
     await clock.advance('1m')
     await confirmed()
     expect(losses).toBeLessThan(10)
+  })
+
+  it.each([
+    ['one batch', ['theirs']],
+    ['several', ['theirs', 'theirs too']],
+  ])('sends what a restored device appends after %s of the time before', async (_, bodies) => {
+    const { box, clock, server, hw } = await openSent()
+    const restored = await openDevice(server)
+    const logs = [hw, restored.hw].map((engine) => engine.basin('basin').stream('.outbox/stream'))
+    for (const { headers, body } of await logs[0]!.read({}, { as: 'bytes' }).toArray())
+      await logs[1]!.append({ headers, body })
+    for (const body of bodies) {
+      await box.append(body)
+      await clock.advance('1m')
+    }
+    await box.close()
+    const random = new Prng(2)
+    const next = startOn(restored, { random: () => random.next() })
+    const { confirmed } = await next.append('mine')
+    await clock.advance('1m')
+    expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['0', ...bodies, 'mine'])
+    expect(await confirmed()).toMatchObject({ start: { seqNum: bodies.length + 1 } })
   })
 
   it('knows where a batch is whose acknowledgement was lost and whose records were trimmed', async () => {
