@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs'
 import type { RecordFormat } from '../../src/model/record.ts'
 import type { OpenStream } from '../../src/sync/basin.ts'
 import type { MirrorState } from '../../src/sync/mirror.ts'
@@ -32,10 +33,12 @@ export class BasinEntry {
     this.#now = now
     this.#onChange = onChange
     const ignoreOutbox = parts.outbox.log.subscribe(() => this.#onOutbox())
-    const states = parts.mirror.state$.subscribe(() => void this.#onChange(this))
+    const states = [parts.mirror.state$, parts.outbox.state$].map((state$) =>
+      (state$ as Observable<unknown>).subscribe(() => void this.#onChange(this)),
+    )
     this.#ignoreChanges = () => {
       ignoreOutbox()
-      states.unsubscribe()
+      for (const state of states) state.unsubscribe()
     }
   }
 
@@ -62,7 +65,8 @@ export class BasinEntry {
   /** Whether a connection has nothing to fetch or to send, or has failed. */
   get #isDone(): boolean {
     const { kind } = this.state
-    return kind === 'offline' || (kind === 'live' && this.#isFlushed)
+    const hasFailed = kind === 'offline' || this.#parts.outbox.state.kind === 'offline'
+    return hasFailed || (kind === 'live' && this.#isFlushed)
   }
 
   get #isFlushed(): boolean {

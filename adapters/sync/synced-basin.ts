@@ -306,7 +306,7 @@ export class SyncedBasin {
           this.#listed = names
           this.#show()
         }
-        this.#state.set({ kind: 'live' })
+        if (this.state.kind !== 'live') this.#state.set({ kind: 'live' })
         this.#listing.reset()
         await this.#listing.wait(discoverMs, signal, false)
       } catch (thrown) {

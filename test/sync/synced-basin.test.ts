@@ -115,6 +115,33 @@ describe('a synced basin', () => {
     }
   })
 
+  test('visits every open stream although the records of one are not taken', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'abc') await server.basin.stream(`rooms/${name}`).append(name)
+    tab.network.respond(503, {
+      code: 'unavailable',
+      when: ({ method, url }) => method === 'POST' && url.includes('rooms%2Fa/records'),
+    })
+    const rooms = await tab.start({ connectionsMax: 1 })
+    await rooms.stream('rooms/a').append('mine')
+    for (const name of 'bc') rooms.stream(`rooms/${name}`, { isBackground: true })
+    for (const name of 'bc')
+      await eventually(
+        clock,
+        async () => (await bodiesOf(tab.local, `rooms/${name}`).catch(() => [])).length === 1,
+      )
+  })
+
+  test('shows that it is live once, however often it lists the streams', async () => {
+    const { clock, tab } = await openBoth()
+    const rooms = await tab.start()
+    const kinds: string[] = []
+    const watching = rooms.state$.subscribe(({ kind }) => kinds.push(kind))
+    await clock.advance('5m')
+    watching.unsubscribe()
+    expect(kinds).toEqual(['connecting', 'live'])
+  })
+
   test.each([1, 3])('never follows more streams than it has connections: %d', async (connectionsMax) => {
     const { server, clock, tab } = await openBoth()
     const names = Array.from({ length: 6 }, (_, index) => `rooms/${index}`)
