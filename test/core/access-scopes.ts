@@ -18,7 +18,7 @@ export function grantWith(parts: Partial<AccessScope> = {}, expiresAt: number | 
 /** Few letters, so that names match prefixes. */
 export const arbitraryName = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 3 })
 
-export const arbitrarySet: fc.Arbitrary<ResourceSet | null> = fc.oneof(
+const arbitrarySet: fc.Arbitrary<ResourceSet | null> = fc.oneof(
   fc.constant(null),
   arbitraryName.map((exact) => ({ exact })),
   arbitraryName.map((prefix) => ({ prefix })),
