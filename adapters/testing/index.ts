@@ -10,13 +10,11 @@ export {
   type FaultyHandlerOptions,
   faultyHandler,
   type Handler,
+  type HandlerFault,
+  type RequestDelayOptions,
+  type RequestPoint,
+  type ResponseOptions,
 } from './network/faulty-handler.ts'
-export type {
-  HandlerFault,
-  RequestDelayOptions,
-  RequestPoint,
-  ResponseOptions,
-} from './network/handler-faults.ts'
 export type { FetchClient, FetchClientOptions } from './network/in-process-service.ts'
 export {
   type InProcessService,

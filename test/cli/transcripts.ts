@@ -8,7 +8,7 @@ import type { CliContext } from '../../adapters/cli/context.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { sqlite } from '../../adapters/storage/sqlite/index.ts'
-import { millisecondsIn } from '../../adapters/testing/duration.ts'
+import { millisecondsIn } from '../../adapters/testing/virtual-clock.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Clock, systemClock } from '../../src/index.ts'
 import { byteOutput, ROOT_TOKEN, run, service } from './run.ts'

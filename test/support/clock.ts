@@ -1,5 +1,5 @@
-import { millisecondsIn } from '../../adapters/testing/duration.ts'
 import { type VirtualClock, type VirtualClockOptions, virtualClock } from '../../adapters/testing/index.ts'
+import { millisecondsIn } from '../../adapters/testing/virtual-clock.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { OVER_SOCKETS } from './access.ts'
 import { callsEnded, hasPendingCalls, STORAGE_KIND } from './storage.ts'

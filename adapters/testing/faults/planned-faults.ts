@@ -16,56 +16,84 @@ export interface FaultPoint<Args extends readonly unknown[]> {
 /** The members of {@link FaultPoint}. */
 export const FAULT_POINT: MembersOf<FaultPoint<[]>> = { nth: 'number', when: 'function' }
 
-interface Planned<Args extends readonly unknown[], Fault> extends FaultPoint<Args> {
+interface Planned<Fault> extends FaultPoint<readonly unknown[]> {
+  readonly operation: string
   readonly fault: Fault
   seen: number
 }
 
-/** The planned faults of one kind of call. */
-export class FaultPoints<Args extends readonly unknown[], Fault> {
-  #planned: Planned<Args, Fault>[] = []
+const LOGGED_MAX = 10_000
+
+/** The planned faults of some operations. Counts the calls of each, and logs what was injected. */
+export class FaultPlan<Fault, Entry> {
+  #planned: Planned<Fault>[] = []
+  readonly #calls = new Map<string, number>()
+  readonly #logged: Entry[] = []
 
   /** Throws `invalid` unless `nth` is a positive integer. */
-  add(fault: Fault, { nth, when }: FaultPoint<Args>): void {
+  add(operation: string, fault: Fault, { nth, when }: FaultPoint<readonly unknown[]>): void {
     if (nth !== undefined && !(Number.isSafeInteger(nth) && nth >= 1)) {
       throw invalid(`nth must be a positive integer, not ${nth}`, 'nth')
     }
-    this.#planned.push({ fault, seen: 0, ...(nth && { nth }), ...(when && { when }) })
+    this.#planned.push({ operation, fault, nth, when, seen: 0 })
   }
 
-  /** Returns the faults of this call in the order of their planning. */
-  matching(...args: Args): Fault[] {
-    const due: Fault[] = []
+  /** Returns the number of this call, from 1, and its faults in the order of their planning. */
+  next(operation: string, args: readonly unknown[]): { readonly call: number; readonly faults: Fault[] } {
+    const call = (this.#calls.get(operation) ?? 0) + 1
+    this.#calls.set(operation, call)
+    const faults: Fault[] = []
     this.#planned = this.#planned.filter((planned) => {
       const { fault, nth, when } = planned
-      if (when?.(...args) === false) return true
+      if (planned.operation !== operation || when?.(...args) === false) return true
       planned.seen++
-      if (nth === undefined || planned.seen === nth) due.push(fault)
+      if (nth === undefined || planned.seen === nth) faults.push(fault)
       return nth === undefined || planned.seen < nth
     })
-    return due
+    return { call, faults }
   }
 
-  clear(): void {
+  heal(): void {
     this.#planned = []
+  }
+
+  /** Adds an injected fault to the log. */
+  log(entry: Entry): void {
+    this.#logged.push(entry)
+    // In large steps: removing one entry at a time would be slow.
+    if (this.#logged.length >= 2 * LOGGED_MAX) this.#logged.splice(0, LOGGED_MAX)
+  }
+
+  /** The latest 10,000 injected faults. */
+  get logged(): readonly Entry[] {
+    return this.#logged.slice(-LOGGED_MAX)
   }
 }
 
-const ENTRIES_MAX = 10_000
+/** A planned delay of a call, or of its result. */
+export interface PlannedDelay {
+  readonly fault: 'delay'
+  readonly delayMs: number
+  readonly after: boolean
+}
 
-/** The latest 10,000 injected faults. */
-export class FaultLog<Fault> {
-  readonly #entries: Fault[] = []
+/** The delay of a call or, with `after`, that of its result, in milliseconds. */
+export function delayMsOf(
+  faults: readonly (PlannedDelay | { readonly fault: string })[],
+  after: boolean,
+): number {
+  let sum = 0
+  for (const fault of faults) if ('delayMs' in fault && fault.after === after) sum += fault.delayMs
+  return sum
+}
 
-  get entries(): readonly Fault[] {
-    return this.#entries.slice(-ENTRIES_MAX)
-  }
-
-  add(fault: Fault): void {
-    this.#entries.push(fault)
-    // In large steps: removing one entry at a time would be slow.
-    if (this.#entries.length >= 2 * ENTRIES_MAX) this.#entries.splice(0, ENTRIES_MAX)
-  }
+/** Returns the delays of a call, its fault, and the delays of its result, in the order in which they happen. */
+export function inTimeOrder<Fault extends { readonly fault: string }>(
+  faults: readonly (Fault | PlannedDelay)[],
+  fault: Fault | undefined,
+): (Fault | PlannedDelay)[] {
+  const delays = (after: boolean) => faults.filter((delay) => 'delayMs' in delay && delay.after === after)
+  return [...delays(false), ...(fault === undefined ? [] : [fault]), ...delays(true)]
 }
 
 /** Delays calls by a clock, and can release them early. */

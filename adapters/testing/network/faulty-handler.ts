@@ -7,16 +7,16 @@ import {
   unchecked,
 } from '../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
-import { millisecondsIn } from '../duration.ts'
-import { FAULT_POINT, Holds } from '../faults/planned-faults.ts'
 import {
-  type HandlerFault,
-  HandlerFaultPlan,
-  type RequestDelayOptions,
-  type RequestInjection,
-  type RequestPoint,
-  type ResponseOptions,
-} from './handler-faults.ts'
+  delayMsOf,
+  FAULT_POINT,
+  FaultPlan,
+  type FaultPoint,
+  Holds,
+  inTimeOrder,
+  type PlannedDelay,
+} from '../faults/planned-faults.ts'
+import { millisecondsIn } from '../virtual-clock.ts'
 import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
 
 /**
@@ -31,6 +31,41 @@ import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
  * ```
  */
 export type Handler = (request: Request) => Response | Promise<Response>
+
+/** Selects the requests that a fault affects. All from now on by default, until `heal()`. */
+export type RequestPoint = FaultPoint<[request: Request]>
+
+/** Which requests `respond` applies to, and what else the response has. */
+export interface ResponseOptions extends RequestPoint {
+  /** The code in the body. `unavailable` by default. */
+  readonly code?: string | undefined
+  /** Headers of the response. None by default. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** Which requests `delay` applies to, and on which side. */
+export interface RequestDelayOptions extends RequestPoint {
+  /** Delays the response instead of the request. False by default. */
+  readonly after?: boolean | undefined
+}
+
+/** An injected fault. `call` counts the requests, from 1. */
+export type HandlerFault = { readonly call: number; readonly method: string; readonly path: string } & (
+  | { readonly fault: 'refused' | 'dropped' | 'response lost' | 'duplicated' }
+  | { readonly fault: 'cut'; readonly afterBytes: number }
+  | { readonly fault: 'responded'; readonly status: number }
+  | { readonly fault: 'delay'; readonly delayMs: number; readonly after: boolean }
+)
+
+type PlannedFault =
+  | { readonly fault: 'refused' | 'dropped' | 'response lost' | 'duplicated' }
+  | { readonly fault: 'cut'; readonly afterBytes: number }
+  | {
+      readonly fault: 'responded'
+      readonly status: number
+      readonly body: object
+      readonly headers: Record<string, string>
+    }
 
 /** Options of `faultyHandler`. */
 export interface FaultyHandlerOptions {
@@ -106,25 +141,23 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   assertOptions(options, FAULTY_HANDLER_OPTIONS)
   if (typeof handler !== 'function') throw invalid('faultyHandler needs a handler, a function', 'handler')
   const { clock = systemClock } = options
-  const plan = new HandlerFaultPlan()
+  const plan = new FaultPlan<PlannedFault | PlannedDelay, HandlerFault>()
   const holds = new Holds()
   /** Requests whose response is being cut. */
   const cutting = new Set<Request>()
 
-  async function deliver(request: Request, fault: RequestInjection['fault']): Promise<Response> {
+  async function deliver(request: Request, fault: PlannedFault | undefined): Promise<Response> {
     switch (fault?.fault) {
-      case 'refuse':
+      case 'refused':
         discard(request)
         throw fetchFailed('ECONNREFUSED', 'injected: the connection was refused')
-      case 'drop':
+      case 'dropped':
         discard(request)
         throw fetchFailed('ECONNRESET', 'injected: the request was dropped')
-      case 'respond': {
+      case 'responded':
         discard(request)
-        const { status, code, headers } = fault
-        return Response.json({ code, message: 'injected' }, { status, headers })
-      }
-      case 'duplicate': {
+        return Response.json(fault.body, { status: fault.status, headers: fault.headers })
+      case 'duplicated': {
         const [first, second] = [request.clone(), request]
         try {
           discard(await handler(first))
@@ -150,52 +183,66 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   }
 
   async function handle(request: Request): Promise<Response> {
-    const { holdMs, responseHoldMs, fault } = plan.injectionOf(request)
+    const { call, faults } = plan.next('request', [request])
+    const fault = faults.find((planned): planned is PlannedFault => planned.fault !== 'delay')
+    const { method } = request
+    const path = new URL(request.url).pathname
+    for (const each of inTimeOrder(faults, fault)) plan.log({ call, method, path, ...loggedOf(each) })
     const hold = holds.begin(clock)
     // Always read the signal from the request: in Node, the signal of a collected request never aborts.
-    await hold(holdMs, request.signal)
+    await hold(delayMsOf(faults, false), request.signal)
     request.signal.throwIfAborted()
     const response = await deliver(request, fault)
-    await hold(responseHoldMs, request.signal)
+    await hold(delayMsOf(faults, true), request.signal)
     if (request.signal.aborted) discard(response)
     request.signal.throwIfAborted()
-    if (fault?.fault === 'loseResponse') {
+    if (fault?.fault === 'response lost') {
       discard(response)
       throw fetchFailed('ECONNRESET', 'injected: the response was lost')
     }
     return response
   }
 
+  function add(fault: PlannedFault | PlannedDelay, point: RequestPoint = {}): void {
+    assertOptions(point, FAULT_POINT)
+    plan.add('request', fault, point as FaultPoint<readonly unknown[]>)
+  }
+
   const controls: Pick<FaultyHandler, keyof FaultyHandler> = {
-    refuse: (point = {}) => plan.add({ fault: 'refuse' }, point),
-    drop: (point = {}) => plan.add({ fault: 'drop' }, point),
-    loseResponse: (point = {}) => plan.add({ fault: 'loseResponse' }, point),
-    cut(afterBytes, point = {}) {
+    refuse: (point) => add({ fault: 'refused' }, point),
+    drop: (point) => add({ fault: 'dropped' }, point),
+    loseResponse: (point) => add({ fault: 'response lost' }, point),
+    cut(afterBytes, point) {
       assertInteger(afterBytes, 'afterBytes')
-      plan.add({ fault: 'cut', afterBytes }, point)
+      add({ fault: 'cut', afterBytes }, point)
     },
-    duplicate: (point = {}) => plan.add({ fault: 'duplicate' }, point),
+    duplicate: (point) => add({ fault: 'duplicated' }, point),
     respond(status, options = {}) {
       assertOptions(options, RESPONSE_OPTIONS)
       const { code = 'unavailable', headers = {}, ...point } = options
       if (!(status >= 400 && status <= 599))
         throw invalid(`status must be from 400 to 599, not ${status}`, 'status')
-      plan.add({ fault: 'respond', status, code, headers }, point)
+      add({ fault: 'responded', status, body: { code, message: 'injected' }, headers }, point)
     },
     delay(duration, options = {}) {
       assertOptions(options, DELAY_OPTIONS)
       const { after = false, ...point } = options
-      plan.add({ fault: 'delay', delayMs: millisecondsIn(duration), after }, point)
+      add({ fault: 'delay', delayMs: millisecondsIn(duration), after }, point)
     },
     heal() {
       plan.heal()
       holds.release()
     },
     get log() {
-      return plan.log.entries
+      return plan.logged
     },
   }
   return Object.defineProperties(handle, Object.getOwnPropertyDescriptors(controls)) as FaultyHandler
+}
+
+/** What the log says of a fault. */
+function loggedOf(planned: PlannedFault | PlannedDelay) {
+  return planned.fault === 'responded' ? { fault: planned.fault, status: planned.status } : planned
 }
 
 /** Cancels an unused body, so that its source can stop. */

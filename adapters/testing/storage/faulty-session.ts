@@ -10,9 +10,14 @@ import type {
   StorageSession,
 } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
-import { Holds } from '../faults/planned-faults.ts'
-import type { Injection, StorageFaultPlan } from './storage-fault-plan.ts'
-import type { StorageArguments, StorageOperation } from './storage-faults.ts'
+import { delayMsOf, Holds } from '../faults/planned-faults.ts'
+import {
+  type InjectedFailure,
+  injectionOf,
+  type StorageArguments,
+  type StorageFaultPlan,
+  type StorageOperation,
+} from './storage-faults.ts'
 
 type SessionOperation = Exclude<StorageOperation, 'open'>
 
@@ -171,8 +176,8 @@ export class FaultySession implements StorageSession {
     run: () => Promise<Result>,
   ): Promise<Result> {
     const { operation } = call
-    const injection = this.#plan.injectionOf(operation, args)
-    const { holdMs, resultHoldMs, failure } = injection
+    const { call: number, faults, failure } = injectionOf(this.#plan, operation, args)
+    const [holdMs, resultHoldMs] = [delayMsOf(faults, false), delayMsOf(faults, true)]
     const logId = operation === 'append' ? (args[0] as AppendRequest).logId : undefined
     const hold = this.#holds.begin(this.#clock)
     const held = holdMs > 0 ? hold(holdMs) : undefined
@@ -181,16 +186,17 @@ export class FaultySession implements StorageSession {
     const takesEffect = !call.isDisconnected && (failure === undefined || failure.after)
     const running = takesEffect ? run() : undefined
     if (logId !== undefined) this.#appendOrder.done(logId, turn)
-    if (failure !== undefined && !failure.after) throw injectedError(injection, failure)
+    if (failure !== undefined && !failure.after) throw injectedError(failure)
     if (running === undefined) throw lostResult(operation)
     if (resultHoldMs > 0) {
       await running.catch(() => {})
       await hold(resultHoldMs)
     }
     const result = await running
-    if (failure !== undefined) throw injectedError(injection, failure)
-    if (injection.isTorn && Array.isArray(result) && result.length > 1) {
-      this.#plan.log.add({ fault: 'torn read', operation: 'read', call: injection.call })
+    if (failure !== undefined) throw injectedError(failure)
+    const isTorn = faults.some(({ fault }) => fault === 'torn read')
+    if (isTorn && Array.isArray(result) && result.length > 1) {
+      this.#plan.log({ fault: 'torn read', operation: 'read', call: number })
       return result.slice(0, 1) as Result
     }
     return result
@@ -228,10 +234,12 @@ class AppendOrder {
 
 const WRITES: ReadonlySet<StorageOperation> = new Set(['commit', 'append', 'reclaim'])
 
-export function injectedError(
-  { operation, call }: Injection,
-  { kind, after }: NonNullable<Injection['failure']>,
-): StorageFailure | StorageConflict {
+export function injectedError({
+  operation,
+  call,
+  kind,
+  after,
+}: InjectedFailure): StorageFailure | StorageConflict {
   const message = `injected: ${operation} ${call} ${after ? 'took effect, its result is lost' : 'had no effect'}`
   if (kind === 'conflict') return new StorageConflict(message)
   return new StorageFailure(kind, message, { nothingWritten: !after || !WRITES.has(operation) })

@@ -1,22 +1,31 @@
 import { invalid } from '../../../src/model/errors.ts'
-import { assertOptions, hasMethod, type MembersOf, oneOf } from '../../../src/model/validation.ts'
+import {
+  assertOptions,
+  hasMethod,
+  type MembersOf,
+  oneOf,
+  unknownMember,
+} from '../../../src/model/validation.ts'
 import type {
   Storage,
   StorageContext,
   StorageManifest,
   StorageSession,
 } from '../../../src/storage/contract.ts'
-import { millisecondsIn } from '../duration.ts'
-import { FAULT_POINT, type FaultPoint, Holds } from '../faults/planned-faults.ts'
+import { delayMsOf, FAULT_POINT, FaultPlan, type FaultPoint, Holds } from '../faults/planned-faults.ts'
+import { millisecondsIn } from '../virtual-clock.ts'
 import { FaultySession, injectedError, noConnection } from './faulty-session.ts'
-import { type PlannedFault, StorageFaultPlan } from './storage-fault-plan.ts'
-import type {
-  DelayOptions,
-  FailOptions,
-  InjectedKind,
-  StorageArguments,
-  StorageFault,
-  StorageOperation,
+import {
+  type DelayOptions,
+  type FailOptions,
+  type InjectedKind,
+  injectionOf,
+  type PlannedStorageFault,
+  STORAGE_OPERATIONS,
+  type StorageArguments,
+  type StorageFault,
+  type StorageFaultPlan,
+  type StorageOperation,
 } from './storage-faults.ts'
 
 /** Selects the notifications that a fault affects. All from now on by default, until `heal()`. */
@@ -140,7 +149,7 @@ export function faultyStorage(storage: Storage, options: FaultyStorageOptions = 
 class StorageWithFaults implements FaultyStorage {
   readonly manifest: StorageManifest
   readonly #inner: Storage
-  readonly #plan = new StorageFaultPlan()
+  readonly #plan: StorageFaultPlan = new FaultPlan()
   /** The sessions that the storage has not closed. */
   readonly #sessions = new Map<FaultySession, FaultyNotifications>()
   readonly #openings = new Set<Promise<unknown>>()
@@ -158,7 +167,7 @@ class StorageWithFaults implements FaultyStorage {
   }
 
   get log(): readonly StorageFault[] {
-    return this.#plan.log.entries
+    return this.#plan.logged
   }
 
   open(context: StorageContext): Promise<StorageSession> {
@@ -170,13 +179,12 @@ class StorageWithFaults implements FaultyStorage {
   }
 
   async #open(context: StorageContext): Promise<StorageSession> {
-    const injection = this.#plan.injectionOf('open', [])
-    const { failure, holdMs, resultHoldMs } = injection
+    const { faults, failure } = injectionOf(this.#plan, 'open', [])
     const hold = this.#holds.begin(context.clock)
     const breaks = this.#breaks
-    await hold(holdMs)
+    await hold(delayMsOf(faults, false))
     if (!this.#isConnected || this.#breaks > breaks) throw noConnection()
-    if (failure !== undefined && !failure.after) throw injectedError(injection, failure)
+    if (failure !== undefined && !failure.after) throw injectedError(failure)
     const notifications = new FaultyNotifications(context, this.#plan, () => this.#isConnected)
     const inner = await this.#inner.open({
       ...context,
@@ -190,10 +198,10 @@ class StorageWithFaults implements FaultyStorage {
       onClosed: () => void this.#sessions.delete(session),
     })
     this.#sessions.set(session, notifications)
-    await hold(resultHoldMs)
+    await hold(delayMsOf(faults, true))
     if (failure === undefined && this.#breaks === breaks) return session
     await session.close()
-    throw failure === undefined ? noConnection() : injectedError(injection, failure)
+    throw failure === undefined ? noConnection() : injectedError(failure)
   }
 
   fail<Operation extends StorageOperation>(operation: Operation, options: FailOptions<Operation> = {}): void {
@@ -202,7 +210,7 @@ class StorageWithFaults implements FaultyStorage {
     if (kind === 'conflict' && (after || !['commit', 'append'].includes(operation))) {
       throw invalid('kind `conflict` requires `commit` or `append` without `after`', 'kind')
     }
-    this.#plan.add(operation, { fault: 'failure', kind, after }, options as FaultPoint<readonly unknown[]>)
+    this.#add(operation, { fault: 'failure', kind, after }, options)
   }
 
   failNext<Operation extends StorageOperation>(
@@ -220,12 +228,12 @@ class StorageWithFaults implements FaultyStorage {
     assertOptions(options, DELAY_OPTIONS)
     const { after = false } = options
     const delayMs = millisecondsIn(duration)
-    this.#plan.add(operation, { fault: 'delay', delayMs, after }, options as FaultPoint<readonly unknown[]>)
+    this.#add(operation, { fault: 'delay', delayMs, after }, options)
   }
 
   tearReads(point: FaultPoint<StorageArguments<'read'>> = {}): void {
     assertOptions(point, FAULT_POINT)
-    this.#plan.add('read', { fault: 'torn read' }, point as FaultPoint<readonly unknown[]>)
+    this.#add('read', { fault: 'torn read' }, point)
   }
 
   dropNotifications(point: NotificationPoint = {}): void {
@@ -242,15 +250,26 @@ class StorageWithFaults implements FaultyStorage {
     this.#planNotification({ fault: 'delay', delayMs: millisecondsIn(duration), after: false }, point)
   }
 
-  #planNotification(fault: PlannedFault, point: NotificationPoint): void {
+  #planNotification(fault: PlannedStorageFault, point: NotificationPoint): void {
     assertOptions(point, FAULT_POINT)
     this.#plan.add('notification', fault, point as FaultPoint<readonly unknown[]>)
+  }
+
+  #add<Operation extends StorageOperation>(
+    operation: Operation,
+    fault: PlannedStorageFault,
+    point: FaultPoint<StorageArguments<Operation>>,
+  ): void {
+    if (!Object.hasOwn(STORAGE_OPERATIONS, operation)) {
+      throw unknownMember(operation, STORAGE_OPERATIONS)
+    }
+    this.#plan.add(operation, fault, point as FaultPoint<readonly unknown[]>)
   }
 
   loseConnection(): void {
     if (!this.#isConnected) return
     this.#isConnected = false
-    this.#plan.log.add({ fault: 'connection lost' })
+    this.#plan.log({ fault: 'connection lost' })
     this.#break()
     for (const session of this.#sessions.keys()) session.disconnect()
   }
@@ -258,12 +277,12 @@ class StorageWithFaults implements FaultyStorage {
   restore(): void {
     if (this.#isConnected) return
     this.#isConnected = true
-    this.#plan.log.add({ fault: 'connection restored' })
+    this.#plan.log({ fault: 'connection restored' })
     for (const notifications of this.#sessions.values()) notifications.restored()
   }
 
   async crash(): Promise<void> {
-    this.#plan.log.add({ fault: 'crash' })
+    this.#plan.log({ fault: 'crash' })
     this.#break()
     const openings = Promise.allSettled([...this.#openings])
     await Promise.all([...this.#sessions.keys()].map((session) => session.crash()))
@@ -311,9 +330,19 @@ class FaultyNotifications {
       this.#missed.add(logId)
       return
     }
-    const { dropped, duplicated, delayMs } = this.#plan.notificationInjection(logId)
-    if (dropped) return
-    for (let times = duplicated ? 2 : 1; times > 0; times--) this.#notify(logId, delayMs)
+    const operation = 'notification'
+    const { call, faults } = this.#plan.next(operation, [logId])
+    const isPlanned = (wanted: string) => faults.some(({ fault }) => fault === wanted)
+    if (isPlanned('dropped')) {
+      this.#plan.log({ fault: 'dropped', operation, call })
+      return
+    }
+    const delayMs = delayMsOf(faults, false)
+    if (delayMs > 0) this.#plan.log({ fault: 'delay', operation, call, delayMs })
+    this.#notify(logId, delayMs)
+    if (!isPlanned('duplicated')) return
+    this.#plan.log({ fault: 'duplicated', operation, call })
+    this.#notify(logId, delayMs)
   }
 
   /** Notifies of the changes during a lost connection. */

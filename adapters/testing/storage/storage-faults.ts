@@ -1,6 +1,6 @@
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import type { StorageFailureKind } from '../../../src/storage/errors.ts'
-import type { FaultPoint } from '../faults/planned-faults.ts'
+import { type FaultPlan, type FaultPoint, inTimeOrder, type PlannedDelay } from '../faults/planned-faults.ts'
 
 /**
  * The calls of the storage contract that can fail.
@@ -119,3 +119,34 @@ export type StorageFault =
       readonly delayMs: number
     }
   | { readonly fault: 'connection lost' | 'connection restored' | 'crash' }
+
+export type PlannedStorageFault =
+  | { readonly fault: 'failure'; readonly kind: InjectedKind; readonly after: boolean }
+  | { readonly fault: 'torn read' | 'dropped' | 'duplicated' }
+  | PlannedDelay
+
+export type StorageFaultPlan = FaultPlan<PlannedStorageFault, StorageFault>
+
+/** The failure of a call, if it has one. */
+export interface InjectedFailure {
+  readonly operation: StorageOperation
+  readonly call: number
+  readonly kind: InjectedKind
+  readonly after: boolean
+}
+
+/** Returns the faults of a call and its failure. Logs them, but for a torn read, which may have no effect. */
+export function injectionOf(
+  plan: StorageFaultPlan,
+  operation: StorageOperation,
+  args: readonly unknown[],
+): {
+  readonly call: number
+  readonly faults: readonly PlannedStorageFault[]
+  readonly failure: InjectedFailure | undefined
+} {
+  const { call, faults } = plan.next(operation, args)
+  const planned = faults.find((fault) => fault.fault === 'failure')
+  for (const fault of inTimeOrder(faults, planned)) plan.log({ operation, call, ...fault } as StorageFault)
+  return { call, faults, failure: planned && { operation, call, kind: planned.kind, after: planned.after } }
+}
