@@ -222,32 +222,42 @@ class ChangeRecorder {
 
 /** For storages that elect an engine for background work. Without an election, every engine does it. */
 export const electionCases: Cases = {
-  async 'a session is elected for background work once those elected before withdraw or close'(harness) {
-    for (const closes of [false, true]) {
-      for (let candidates = await openCandidates(harness); candidates.length > 0; ) {
-        const elected = await nextElected(harness, candidates)
-        if (closes) await elected.session.close()
-        else elected.withdraw()
-        candidates = candidates.filter((one) => one !== elected)
-      }
-      await harness.closeAll()
-    }
-  },
-  async 'a session that withdrew is not elected again, and withdrawing twice does nothing'(harness) {
-    const candidates = await openCandidates(harness)
-    if (candidates.length === 0) return
-    const elected = await nextElected(harness, candidates)
-    const [waiting, last] = candidates.filter((one) => one !== elected)
-    // The second candidate may not have been elected yet.
-    for (const candidate of [waiting, elected, waiting, elected]) candidate?.withdraw()
-    if (last !== undefined) await nextElected(harness, [last])
-    await last?.session.close()
-    for (const candidate of [elected, waiting]) {
-      candidate?.withdraw()
-      await candidate?.session.close()
-      ok(candidate?.wasElectedAgain !== true, 'onElected(true) was called after the session withdrew')
-    }
-  },
+  'a session is elected for background work once those elected before withdraw': (harness) =>
+    electAll(harness, (elected) => elected.withdraw()),
+  'closing a session withdraws it': (harness) => electAll(harness, ({ session }) => session.close()),
+  'a session that withdraws before it is elected is left out': (harness) =>
+    electAll(harness, (elected, waiting) => {
+      const [first] = waiting
+      first?.withdraw()
+      waiting.delete(first!)
+      elected.withdraw()
+    }),
+}
+
+/** Opens several sessions, or one if only one may be open, and ends each when it is elected. */
+async function electAll(
+  harness: Harness,
+  end: (elected: Candidate, waiting: Set<Candidate>) => void | Promise<void>,
+): Promise<void> {
+  const waiting = new Set<Candidate>()
+  for (let i = 0; i < (harness.storage.manifest.shared ? 3 : 1); i++) {
+    const session = await harness.open()
+    if (session.electForBackgroundWork === undefined) return
+    waiting.add(new Candidate(session))
+  }
+  const all = [...waiting]
+  while (waiting.size > 0) {
+    // Whichever was opened first.
+    const next = Promise.race([...waiting].map(({ elected }) => elected))
+    const elected = await within(timeoutMsOf(harness), 'onElected(true) was not called', next)
+    waiting.delete(elected)
+    await end(elected, waiting)
+  }
+  for (const candidate of all) {
+    candidate.withdraw()
+    await candidate.session.close()
+    ok(!candidate.wasElectedAgain, 'onElected(true) was called after the session withdrew')
+  }
 }
 
 /** A session that contends for the background work. */
@@ -274,23 +284,6 @@ class Candidate {
     this.#hasWithdrawn = true
     this.#end()
   }
-}
-
-/** Opens three sessions, or one if only one may be open. Returns none without elections. */
-async function openCandidates(harness: Harness): Promise<Candidate[]> {
-  const candidates: Candidate[] = []
-  for (let i = 0; i < (harness.storage.manifest.shared ? 3 : 1); i++) {
-    const session = await harness.open()
-    if (session.electForBackgroundWork === undefined) return []
-    candidates.push(new Candidate(session))
-  }
-  return candidates
-}
-
-/** Waits until one is elected, whichever was opened first. */
-function nextElected(harness: Harness, candidates: readonly Candidate[]): Promise<Candidate> {
-  const elected = Promise.race(candidates.map((one) => one.elected))
-  return within(timeoutMsOf(harness), 'onElected(true) was not called', elected)
 }
 
 async function within<T>(timeoutMs: number, message: string, result: Promise<T>): Promise<T> {
