@@ -2,7 +2,6 @@ import type { AppendAck, Engine, ProducerBatch, RecordInput } from '../../src/in
 import { largeAppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { closeRecord } from '../../src/model/record.ts'
-import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { wholeBody } from '../http/body.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
@@ -18,33 +17,28 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   const stream = request.streamOf(hw)
   const producer = producerBatch(exchange)
   const closes = isClosing(exchange)
-  const reading = bodyOf(request)
-  const body = reading instanceof Promise ? await reading : reading
-  const known = stateForAppend(stream)
-  const state = known instanceof Promise ? await known : known
+  const body = await bodyOf(request)
+  const state = await stateForAppend(stream)
   const records = recordsOf(request, state, body, closes)
   const streamSeq = exchange.header('stream-seq')
   let ack: AppendAck
   try {
-    const isPlain = producer === undefined && streamSeq === undefined
-    const conditions = isPlain ? undefined : { producer, streamSeq }
-    ack = await stream.appendChecked(largeAppendBatch(records, conditions))
+    ack = await stream.appendChecked(largeAppendBatch(records, { producer, streamSeq }))
   } catch (error) {
-    const outcome = producer && earlierOutcome(error)
-    if (outcome === undefined) throw error
+    const isEarlier = HeadwaterError.is(error) && error.code === 'already_appended'
+    if (producer === undefined || !isEarlier) throw error
     const { tail } = await describedStream(stream, ['append'])
     const next = headersOf(tail.seqNum, closes)
-    return { status: 204, headers: { ...next, ...producerHeaders(producer!, outcome) } }
+    return { status: 204, headers: { ...next, ...producerHeaders(producer, error.lastSeq!) } }
   }
   const next = headersOf(ack.end.seqNum, closes)
   if (producer === undefined) return { status: 204, headers: next }
-  const outcome = outcomeOf(producer, ack)
-  const isNew = !outcome.isDuplicate && body.length > 0
-  return { status: isNew ? 200 : 204, headers: { ...next, ...producerHeaders(producer, outcome) } }
+  const isNew = ack.duplicate !== true && body.length > 0
+  return { status: isNew ? 200 : 204, headers: { ...next, ...producerHeaders(producer, producer.seq) } }
 }
 
 /** Reads the body of a request: its errors become 400, and 413 if it is too long. */
-export function bodyOf(request: ApiRequest): MaybePromise<Uint8Array> {
+export async function bodyOf(request: ApiRequest): Promise<Uint8Array> {
   return wholeBody(request, 'bad_proto')
 }
 
@@ -92,24 +86,7 @@ function producerBatch(exchange: RequestExchange): ProducerBatch | undefined {
   return { id, epoch: headerIntegerOf(epoch, 'producer-epoch'), seq: headerIntegerOf(seq, 'producer-seq') }
 }
 
-/** The outcome of an append of a producer: the batch was stored, now or before. */
-interface ProducerOutcome {
-  readonly isDuplicate: boolean
-  /** The number of the last batch of the producer. */
-  readonly lastSeq: number
-}
-
-/** Returns the outcome of an append that succeeded. */
-function outcomeOf({ seq }: ProducerBatch, ack: AppendAck): ProducerOutcome {
-  return { isDuplicate: ack.duplicate === true, lastSeq: seq }
-}
-
-/** Returns the outcome if the batch is an earlier one of the producer; undefined for other errors. */
-function earlierOutcome(error: unknown): ProducerOutcome | undefined {
-  if (!HeadwaterError.is(error) || error.code !== 'already_appended') return undefined
-  return { isDuplicate: true, lastSeq: error.lastSeq! }
-}
-
-function producerHeaders({ epoch }: ProducerBatch, { lastSeq }: ProducerOutcome): Record<string, string> {
+/** @param lastSeq The number of the last batch of the producer that is stored. */
+function producerHeaders({ epoch }: ProducerBatch, lastSeq: number): Record<string, string> {
   return { 'producer-epoch': String(epoch), 'producer-seq': String(lastSeq) }
 }

@@ -1,6 +1,5 @@
 import type { EngineStream, Operation, StreamDescription } from '../../src/index.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
-import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
 import { DurableStreamsError, offsetOf, type StartOffset } from './headers.ts'
 
@@ -17,7 +16,7 @@ export const METADATA = { contentType: 'content-type', fork: 'durable-streams-fo
  * Returns the state of a stream for an append. A cached state is enough: the content type never changes, and
  * the append itself fails if the stream was deleted.
  */
-export function stateForAppend(stream: EngineStream): MaybePromise<DescribedStream> {
+export async function stateForAppend(stream: EngineStream): Promise<DescribedStream> {
   const known = stream.known()
   return known === undefined ? describedStream(stream, ['append']) : withContent(known)
 }
