@@ -71,8 +71,23 @@ export class JsonCodec<Value> {
   }
 
   /** Rejects with `undecodable_record`. Commands are left out. */
-  decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
-    return decodeJsonRecords(records, (value) => this.#validate(value))
+  async decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
+    const decoded: JsonRecord<Value>[] = []
+    for (const { seqNum, timestamp, headers, body } of records) {
+      if (isCommandShaped(headers)) continue
+      const validated = this.#validate(parsedBody(body, seqNum))
+      const result = isPromise(validated) ? await validated : validated
+      if (result.issues !== undefined) {
+        throw undecodable(seqNum, `does not match the schema: ${issueText(result.issues)}`, result.issues)
+      }
+      decoded.push({
+        seqNum,
+        timestamp,
+        headers: headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
+        value: result.value,
+      })
+    }
+    return decoded
   }
 
   #validate(value: unknown): MaybePromise<StandardResult<Value>> {
@@ -158,29 +173,6 @@ export interface JsonRecord<Value> {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The value, as the schema returns it. */
   readonly value: Value
-}
-
-/** Rejects with `undecodable_record`. Commands are left out. */
-async function decodeJsonRecords<Value>(
-  records: readonly SequencedRecord[],
-  validate: (value: unknown) => MaybePromise<StandardResult<Value>>,
-): Promise<JsonRecord<Value>[]> {
-  const decoded: JsonRecord<Value>[] = []
-  for (const { seqNum, timestamp, headers, body } of records) {
-    if (isCommandShaped(headers)) continue
-    const validated = validate(parsedBody(body, seqNum))
-    const result = isPromise(validated) ? await validated : validated
-    if (result.issues !== undefined) {
-      throw undecodable(seqNum, `does not match the schema: ${issueText(result.issues)}`, result.issues)
-    }
-    decoded.push({
-      seqNum,
-      timestamp,
-      headers: headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
-      value: result.value,
-    })
-  }
-  return decoded
 }
 
 function parsedBody(body: Uint8Array, seqNum: number): unknown {

@@ -1,11 +1,16 @@
 import { Observable } from 'rxjs'
 import { HeadwaterError } from '../model/errors.ts'
-import type { StreamTail } from '../model/position.ts'
 import type { RecordAs, RecordFormat, TextRecord } from '../model/record.ts'
 import { assertSignal, type MembersOf, oneOf } from '../model/validation.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { CursorIterator, type ReadEvent, type RecordCursor, RecordIterator } from './record-cursor.ts'
+import {
+  CursorIterator,
+  type ReadEvent,
+  type ReadSessionEvent,
+  type RecordCursor,
+  RecordIterator,
+} from './record-cursor.ts'
 
 /** Options of `read`, `follow` and `readBatch`. */
 export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
@@ -33,16 +38,6 @@ export const READ_OPTIONS: MembersOf<ReadOptions> = {
 export function deletedUnderReadError(): HeadwaterError {
   return new HeadwaterError('stream_deleted', 'the stream was deleted')
 }
-
-/** An event of a read session: a batch, or a heartbeat while it waits at the tail. */
-export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
-  | { readonly kind: 'batch'; readonly batch: Batch }
-  | {
-      readonly kind: 'heartbeat'
-      /** Milliseconds since the Unix epoch. */
-      readonly timestamp: number
-      readonly tail: StreamTail
-    }
 
 /**
  * A read of many records, made by `stream.read()` or `stream.follow()`. It is cold: each iteration and each

@@ -5,15 +5,18 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 
-/** Shows that a waiting read is alive (docs/protocol.md "Heartbeats"): time in milliseconds, and tail. */
-export interface Heartbeat {
-  readonly kind: 'heartbeat'
-  readonly timestamp: number
-  readonly tail: StreamTail
-}
+/** An event of a read session: a batch, or a heartbeat while it waits at the tail. */
+export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
+  | { readonly kind: 'batch'; readonly batch: Batch }
+  | {
+      readonly kind: 'heartbeat'
+      /** Milliseconds since the Unix epoch. */
+      readonly timestamp: number
+      readonly tail: StreamTail
+    }
 
-/** A batch of records in bytes, or a heartbeat while the cursor waits at the tail. */
-export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | Heartbeat
+/** An event of a cursor, whose batches are in bytes. */
+export type ReadEvent = ReadSessionEvent<ReadBatch>
 
 /** An open read: what sessions are made of, in the engine as in the client. */
 export interface RecordCursor {

@@ -126,12 +126,8 @@ export function withinSet<Item>(
   return { items: page.items.filter((item) => covers(set, nameOf(item))), hasMore: false }
 }
 
-/**
- * A token holder whose stream names are prefixed; `''` is no prefix (docs/protocol.md "Automatic prefixes").
- */
-interface Prefixed {
-  readonly streamPrefix: string
-}
+/** A token's holder, whose stream names may be prefixed (docs/protocol.md "Automatic prefixes"). */
+type Prefixed = Pick<Grant, 'streamPrefix'>
 
 /** The name of a stream in the storage. Throws `invalid` if it is too long together with the prefix. */
 export function prefixedName({ streamPrefix }: Prefixed, name: string): string {

@@ -9,6 +9,7 @@ import {
   assertMembers,
   assertTime,
   type Check,
+  complete,
   type MembersOf,
   type Time,
   unchecked,
@@ -119,10 +120,7 @@ export interface RestoredStream extends Pick<StreamCreation, 'metadata' | 'expir
 
 export const RESTORED_STREAM: MembersOf<RestoredStream> = {
   config: (value) => assertStreamConfig(value as StreamConfigInput),
-  start: {
-    seqNum: assertInteger,
-    timestamp: assertTime,
-  },
+  start: complete({ seqNum: assertInteger, timestamp: assertTime }),
   fencingToken: assertFencingToken,
   cipher: isCipher,
   metadata: assertMetadata,

@@ -24,7 +24,7 @@ import {
   streamPrefixProblem,
 } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
-import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
+import { assertMembers, millisecondsOf } from '../../model/validation.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import { putStream, type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
@@ -142,8 +142,6 @@ export class StreamService {
     if (start === undefined) throw invalid('`start` is required', 'start')
     assertValid(streamNameProblem(ref.stream), 'stream')
     const tail: StreamPosition = { seqNum: start.seqNum, timestamp: millisecondsOf(start.timestamp) }
-    assertInteger(tail.seqNum, 'start.seqNum')
-    assertInteger(tail.timestamp, 'start.timestamp')
     if (createsBasin) await catalog.createBasinIfMissing(ref.basin, defaultRetention)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await catalog.activeBasin(ref.basin)
