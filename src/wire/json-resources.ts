@@ -154,14 +154,14 @@ export const BASIN_PAGE: ObjectForm<Page<BasinInfo>> = pageForm('basins', BASIN_
 
 export const STREAM_PAGE: ObjectForm<Page<StreamInfo>> = pageForm('streams', STREAM_INFO)
 
-export const LOCATION: ObjectForm<LocationInfo> = objectForm({
+export const LOCATION_INFO: ObjectForm<LocationInfo> = objectForm({
   name: NAME,
   isPrivate: booleanOf,
 })
 
 /** The list of locations: an array. */
 export function locationsJson(locations: readonly LocationInfo[]): string {
-  return JSON.stringify(listOf(LOCATION).write(locations, null))
+  return JSON.stringify(listOf(LOCATION_INFO).write(locations, null))
 }
 
 /** Decodes the body of PUT of the default location: its name as a string. Throws 400 `bad_json`. */

@@ -10,12 +10,7 @@ import type {
 import { LOCATION } from '../../../src/model/info.ts'
 import { arrayOf } from '../../../src/wire/json.ts'
 import { basinConfigJson, streamConfigJson } from '../../../src/wire/json-config.ts'
-import {
-  BASIN_INFO,
-  CREATE_BASIN,
-  LOCATION as LOCATION_FORM,
-  STREAM_INFO,
-} from '../../../src/wire/json-resources.ts'
+import { BASIN_INFO, CREATE_BASIN, LOCATION_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
 import { decoded } from '../../client/errors.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, quoteName } from '../errors.ts'
@@ -269,7 +264,7 @@ export const locationsCommand = (context: CliContext) =>
   }).action((options) =>
     withHeadwater(options, context, async (_, { server, signal }) => {
       const reply = server === undefined ? [LOCATION] : await server.request('/locations', signal)
-      const locations = decoded(false, () => arrayOf(reply, 'locations').map(LOCATION_FORM.of))
+      const locations = decoded(false, () => arrayOf(reply, 'locations').map(LOCATION_INFO.of))
       for (const { name } of locations) context.print(printable(name))
     }),
   )

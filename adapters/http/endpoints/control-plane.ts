@@ -1,5 +1,7 @@
 import type { Engine, EngineBasin } from '../../../src/index.ts'
 import { accessTokenPrefixProblem } from '../../../src/model/access.ts'
+import { invalid } from '../../../src/model/errors.ts'
+import { LOCATION } from '../../../src/model/info.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import {
   basinConfigJson,
@@ -18,7 +20,7 @@ import {
   decodeEnsureStream,
   decodeLocation,
   ISSUED_TOKEN,
-  LOCATION,
+  LOCATION_INFO,
   locationsJson,
   STREAM_INFO,
   STREAM_PAGE,
@@ -35,8 +37,9 @@ export const listBasins: Endpoint = async (request, hw) => {
 
 export const createBasin: Endpoint = async (request, hw) => {
   const { requestToken } = request
-  const { basin, config, scope, location } = decodeCreateBasin(await jsonBody(request))
-  const { result, info } = await hw.createBasin(basin, config, { requestToken, scope, location })
+  const { basin, config, ...placement } = decodeCreateBasin(await jsonBody(request))
+  assertPlacement(placement)
+  const { result, info } = await hw.createBasin(basin, config, { requestToken })
   return jsonReply(BASIN_INFO.text(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
 }
 
@@ -44,9 +47,18 @@ export const ensureBasin: Endpoint = async (request, hw) => {
   // The call is idempotent and ignores a request token, but an invalid one is an error.
   const { requestToken: _ } = request
   const { basin } = request
-  const { config, scope, location } = decodeEnsureBasin(await optionalBody(request))
-  const { result, info } = await hw.ensureBasin(basin, config, { scope, location })
+  const { config, ...placement } = decodeEnsureBasin(await optionalBody(request))
+  assertPlacement(placement)
+  const { result, info } = await hw.ensureBasin(basin, config)
   return jsonReply(BASIN_INFO.text(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+}
+
+/** Throws `invalid` for a location other than the one that there is, under either of its names. */
+function assertPlacement(placement: Pick<ReturnType<typeof decodeEnsureBasin>, 'scope' | 'location'>): void {
+  for (const [field, name] of Object.entries(placement)) {
+    if (name !== undefined && name !== LOCATION.name)
+      throw invalid(`${field} must be one of ${LOCATION.name}`, field)
+  }
 }
 
 export const getBasinConfig: Endpoint = async (request, hw) =>
@@ -66,11 +78,11 @@ export const deleteBasin: Endpoint = async (request, hw) => {
 export const listLocations: Endpoint = async (_, hw) => jsonReply(locationsJson(await hw.listLocations()))
 
 export const getDefaultLocation: Endpoint = async (_, hw) =>
-  jsonReply(LOCATION.text(await hw.defaultLocation()))
+  jsonReply(LOCATION_INFO.text(await hw.defaultLocation()))
 
 export const setDefaultLocation: Endpoint = async (request, hw) => {
   const location = decodeLocation(await jsonBody(request))
-  return jsonReply(LOCATION.text(await hw.setDefaultLocation(location)))
+  return jsonReply(LOCATION_INFO.text(await hw.setDefaultLocation(location)))
 }
 
 export const listStreams: Endpoint = async (request, hw) => {

@@ -1,11 +1,5 @@
 import { CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
-import {
-  CALL_OPTIONS,
-  type CallOptions,
-  STREAM_OPTIONS,
-  type StreamOptions,
-  signalOf,
-} from '../../api/call-options.ts'
+import { type CallOptions, STREAM_OPTIONS, type StreamOptions, signalOf } from '../../api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../api/headwater.ts'
 import type { Resource } from '../../core/permission.ts'
 import {
@@ -29,25 +23,16 @@ import {
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import { locationNameProblem, type StreamRef } from '../../model/names.ts'
-import { assertMembers, assertText, type MembersOf, orNull, ownCopy } from '../../model/validation.ts'
+import { assertMembers, assertText, ownCopy } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
 import type { ReadShare } from '../log/read-budget.ts'
-import type { BasinPlacement } from '../service/basin-service.ts'
 import type { UsageCounters } from '../service/usage.ts'
 import type { ExpectedIdentity, UsageConnection } from '../streams/table.ts'
 import { EngineBasin } from './engine-basin.ts'
 import type { EngineServices, EngineStats } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
-
-/** The options of a call that makes a basin exist, with the members that only the wire protocol has. */
-type EnsureBasinOptions = BasinPlacement & CallOptions
-type CreateBasinOptions = BasinPlacement & CreateOptions
-
-const PLACEMENT: MembersOf<BasinPlacement> = { scope: 'string', location: orNull('string') }
-const ENSURE_BASIN_OPTIONS: MembersOf<EnsureBasinOptions> = { ...CALL_OPTIONS, ...PLACEMENT }
-const CREATE_BASIN_OPTIONS: MembersOf<CreateBasinOptions> = { ...CREATE_OPTIONS, ...PLACEMENT }
 
 const ENSURE_BASIN: AlternativeOperations<Provisioned<BasinInfo>> = {
   anyOf: ['create-basin', 'reconfigure-basin'],
@@ -143,33 +128,28 @@ export class Engine extends Headwater {
   override async createBasin(
     name: string,
     config: BasinConfigInput = {},
-    options: CreateBasinOptions = {},
+    options: CreateOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
     const own = ownCopy(config)
     return this.#caller.run(
       'create-basin',
       { basin: name },
       options,
-      () => this.#services.basins.create(name, own, options, this.#caller.defaultRetention),
-      CREATE_BASIN_OPTIONS,
+      () => this.#services.basins.create(name, own, options.requestToken, this.#caller.defaultRetention),
+      CREATE_OPTIONS,
     )
   }
 
   override async ensureBasin(
     name: string,
     config: BasinConfigInput = {},
-    options: EnsureBasinOptions = {},
+    options?: CallOptions,
   ): Promise<Provisioned<BasinInfo>> {
     const own = ownCopy(config)
-    return this.#caller.run(
-      ENSURE_BASIN,
-      { basin: name },
-      options,
-      (permit) =>
-        this.#services.basins.ensure(name, own, options, this.#caller.defaultRetention, (change) => {
-          permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
-        }),
-      ENSURE_BASIN_OPTIONS,
+    return this.#caller.run(ENSURE_BASIN, { basin: name }, options, (permit) =>
+      this.#services.basins.ensure(name, own, this.#caller.defaultRetention, (change) => {
+        permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
+      }),
     )
   }
 

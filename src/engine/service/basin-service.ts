@@ -8,7 +8,7 @@ import {
   type Cipher,
   type RetentionPolicy,
 } from '../../model/config.ts'
-import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
+import { assertValid, HeadwaterError } from '../../model/errors.ts'
 import { type BasinInfo, type ListQuery, LOCATION, type Page, type Provisioned } from '../../model/info.ts'
 import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
@@ -27,18 +27,6 @@ import { assertNotDeleting, closedError, conflictError } from '../errors.ts'
 import { type Catalog, CONFLICTS_MAX, putBasin } from '../streams/catalog.ts'
 import type { ChangeCheck, StreamService } from './stream-service.ts'
 import type { UsageRecorder } from './usage.ts'
-
-/** The location of a basin, which the protocol can name. It never changes: there is only one. */
-export interface BasinPlacement {
-  readonly scope?: string | undefined
-  /** The name of `scope` in newer clients. */
-  readonly location?: string | null | undefined
-}
-
-export interface BasinCreation extends BasinPlacement {
-  /** Makes a repeated creation with the same configuration a `noop` instead of an error. At most 36 bytes. */
-  readonly requestToken?: string | undefined
-}
 
 export interface BasinServiceContext {
   readonly catalog: Catalog
@@ -65,16 +53,14 @@ export class BasinService {
   async create(
     name: string,
     config: BasinConfigInput,
-    options: BasinCreation,
+    requestToken: string | undefined,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<Provisioned<BasinInfo>> {
     const { catalog } = this.#context
     assertValid(basinNameProblem(name), 'basin')
-    if (options.requestToken !== undefined) {
-      assertValid(requestTokenProblem(options.requestToken), 'requestToken')
-    }
-    this.#checkInput(config, options)
-    const creationKey = basinCreationKey(options.requestToken, config)
+    if (requestToken !== undefined) assertValid(requestTokenProblem(requestToken), 'requestToken')
+    this.#checkConfig(config)
+    const creationKey = basinCreationKey(requestToken, config)
     return catalog.change(name, async (commit) => {
       const existing = (await catalog.basin(name))?.value
       if (existing !== undefined) assertNotDeleting(existing)
@@ -93,13 +79,12 @@ export class BasinService {
   async ensure(
     name: string,
     config: BasinConfigInput,
-    placement: BasinPlacement,
     defaultRetention: RetentionPolicy | undefined,
     check: ChangeCheck,
   ): Promise<Provisioned<BasinInfo>> {
     const { catalog } = this.#context
     assertValid(basinNameProblem(name), 'basin')
-    this.#checkInput(config, placement)
+    this.#checkConfig(config)
     return catalog.change(name, async (commit) => {
       const existing = await catalog.basin(name)
       const document = existing?.value
@@ -131,9 +116,8 @@ export class BasinService {
     change: BasinReconfiguration,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<BasinConfig> {
-    const { catalog, checkCipher } = this.#context
-    assertBasinConfig(change)
-    if (change.streamCipher != null) checkCipher(change.streamCipher)
+    const { catalog } = this.#context
+    this.#checkConfig(change)
     return catalog.change(name, async (commit) => {
       const { value, version } = await catalog.activeBasin(name)
       const changed = reconfiguredBasin(value.config, change)
@@ -211,14 +195,9 @@ export class BasinService {
     return { name, createdAt: this.#context.clock.now(), deletedAt: null, config, creationKey }
   }
 
-  #checkInput(config: BasinConfigInput, { scope, location }: BasinPlacement): void {
+  #checkConfig(config: BasinConfigInput | BasinReconfiguration): void {
     assertBasinConfig(config)
     if (config.streamCipher != null) this.#context.checkCipher(config.streamCipher)
-    for (const [field, name] of Object.entries({ scope, location })) {
-      if (name != null && name !== LOCATION.name) {
-        throw invalid(`${field} must be one of ${LOCATION.name}`, field)
-      }
-    }
   }
 }
 

@@ -91,7 +91,6 @@ describe('a member of a wrong type', () => {
     ['stream', ({ basin }) => basin.createStream('\ud800')],
     ['stream', ({ basin }) => basin.createStream(any(Symbol('a')))],
     ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: '\ud800' })],
-    ['location', ({ hw }) => hw.createBasin('a', {}, { location: any(5) })],
     ['nonsense', ({ hw }) => hw.createBasin('a', { defaultStreamConfig: any({ nonsense: 1 }) })],
     ['storageClass', ({ basin }) => basin.createStream('a', { storageClass: any(1) })],
     ['timestamping', ({ basin }) => basin.createStream('a', { timestamping: any('arrival') })],

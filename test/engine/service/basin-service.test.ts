@@ -107,7 +107,6 @@ onEveryKindOfStorage(() =>
       const { hw } = await start()
       expect(await outcomeOf(hw.createBasin('basin'))).toBe('resource_already_exists')
       expect(await outcomeOf(hw.createBasin('Bad'))).toBe('invalid')
-      expect(await outcomeOf(hw.ensureBasin('basin', {}, { scope: 'aws:eu-north-1' }))).toBe('invalid')
       expect(await outcomeOf(hw.ensureBasin('basin', { streamCipher: 'aegis-256' }))).toBe('invalid')
       expect(await outcomeOf(hw.basin('missing').config())).toBe('basin_not_found')
       expect(await outcomeOf(hw.basin('missing').listStreams())).toBe('basin_not_found')
