@@ -11,9 +11,9 @@ export type { JsonRecord } from './api/json-codec.ts'
 export type { JsonStream } from './api/json-stream.ts'
 export type { JsonAppendSession, JsonProducer } from './api/json-writers.ts'
 export type { Producer, ProducerOptions, RecordAck, RecordTicket } from './api/producer.ts'
-export type { ReadOptions, ReadSession } from './api/read-session.ts'
+export type { ReadOptions, ReadSession, ReadSessionEvent } from './api/read-session.ts'
 /** @internal */
-export type { ReadEvent, ReadSessionEvent, RecordCursor } from './api/record-cursor.ts'
+export type { ReadEvent, RecordCursor } from './api/record-cursor.ts'
 export type { Stream } from './api/stream.ts'
 /** @internal */
 export type { Resource } from './core/permission.ts'

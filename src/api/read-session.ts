@@ -12,6 +12,8 @@ import {
   RecordIterator,
 } from './record-cursor.ts'
 
+export type { ReadSessionEvent }
+
 /** Options of `read`, `follow` and `readBatch`. */
 export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
   /**
