@@ -125,7 +125,7 @@ class StreamAppender implements SessionAppender {
     for (const pending of this.#pending) this.#send(pending, link)
   }
 
-  /** Ends the connection: no further batches. Those that it has not written are not sent. */
+  /** Ends the connection: no further batches. */
   #drop(reason?: unknown): void {
     const link = this.#link
     this.#link = undefined

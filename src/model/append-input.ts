@@ -147,9 +147,22 @@ export function appendBatch(
   return checkedBatch(input, conditions, BATCH_LIMITS, copiedBytes)
 }
 
-/** Does what {@link appendBatch} does for byte arrays that nothing will write to: they are not copied. */
-export function ownedBatch(input: readonly RecordInput[], conditions?: AppendConditions): AppendBatch {
-  return checkedBatch(input, conditions, BATCH_LIMITS, theSame)
+/** A batch is copied out of memory that is more than so many times as large. */
+const HELD_FACTOR = 8
+
+/**
+ * Does what {@link appendBatch} does for byte arrays that nothing will write to: they are copied only if the
+ * batch would keep much more memory than its metered size, by which batches that wait are limited.
+ *
+ * @param held The memory that the byte arrays are views of.
+ */
+export function ownedBatch(
+  input: readonly RecordInput[],
+  conditions: AppendConditions,
+  { buffer }: Uint8Array,
+): AppendBatch {
+  const batch = checkedBatch(input, conditions, BATCH_LIMITS, theSame)
+  return HELD_FACTOR * batch.meteredBytes < buffer.byteLength ? appendBatch(input, conditions) : batch
 }
 
 const theSame: CopyBytes = (bytes) => bytes

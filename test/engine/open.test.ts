@@ -54,6 +54,14 @@ describe('callbacks', () => {
     })
   })
 
+  it('closing leaves no timer', async () => {
+    engine = await openEngine()
+    const { stream, hw, clock } = engine
+    await stream.append('a')
+    await hw.close()
+    expect(clock.pending).toBe(0)
+  })
+
   it('an onBackgroundError that throws causes no unhandled rejection', async () => {
     const rejections: unknown[] = []
     const listener = (error: unknown) => rejections.push(error)

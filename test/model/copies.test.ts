@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { appendBatch } from '../../src/model/append-input.ts'
+import { appendBatch, ownedBatch } from '../../src/model/append-input.ts'
 import { copiedBytes, copiedText } from '../../src/model/copies.ts'
 
 const LENGTHS = [0, 1, 1_024, 2_048, 2_049, 16_384, 16_385]
@@ -41,5 +41,14 @@ describe('copies', () => {
     bytes.fill(9)
     const arrays = batch.records.flatMap(({ body, headers }) => [body, ...headers.flat()])
     expect(arrays.every((array) => array.length === 100 && array.every((byte) => byte === 7))).toBe(true)
+  })
+
+  it.each([
+    ['shares', 800, true],
+    ['does not share', 8_200, false],
+  ])('a batch of a request %s memory of %i bytes', (_, length, isShared) => {
+    const received = new Uint8Array(length)
+    const { records } = ownedBatch([received.subarray(0, 100)], {}, received)
+    expect(records[0]!.body.buffer === received.buffer).toBe(isShared)
   })
 })

@@ -121,6 +121,12 @@ describe('frames in chunks', () => {
     expect(frames[1]).toEqual(message(bytes(1)))
   })
 
+  it('use no memory for announced bytes that have not arrived', () => {
+    const decoder = new FrameDecoder()
+    for (const _ of decoder.decode(bytes(0x20, 0, 0, 0, 1)));
+    expect(decoder.heldBytes).toBeLessThanOrEqual(16_384)
+  })
+
   it('are yielded before the error of a later frame', () => {
     const frames = new FrameDecoder().decode(concatBytes([encodeMessageFrame(bytes(1)), bytes(0, 0, 0)]))
     expect(frames.next().value).toEqual(message(bytes(1)))

@@ -1,8 +1,8 @@
 import type { AppendSession, Stream } from '../../../src/index.ts'
-import { type AppendInput, ownedBatch } from '../../../src/model/append-input.ts'
+import { ownedBatch } from '../../../src/model/append-input.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
 import { errorBody } from '../../../src/wire/errors.ts'
 import {
   encodeMessageFrame,
@@ -41,7 +41,7 @@ export const append: Endpoint = async (request, hw) => {
     format === undefined ? decodeAppendInput(body, 'bad_proto') : decodeAppendJson(body, format)
   const extension = exchange.header(APPEND_HEADER)
   const extended = extension === undefined ? conditions : { ...conditions, ...decodeAppendHeader(extension) }
-  const ack = await stream.appendChecked(ownedBatch(inputs, extended))
+  const ack = await stream.append(inputs, extended)
   const isForProtobuf = mediaKind(exchange.header('accept')) === 'protobuf'
   const reply = isForProtobuf ? protobufReply(encodeAppendAck(ack)) : jsonReply(appendAckJson(ack))
   if (extension === undefined && ack.duplicate === undefined) return reply
@@ -171,12 +171,13 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
         if (chunk.done) break
         for (const frame of decoder.decode(chunk.value)) {
           // Awaited only if need be: a session has many small batches.
-          const input = inputOf(frame)
-          const { inputs, conditions } = isPromise(input) ? await input : input
+          const received = receivedOf(frame)
+          const message = isPromise(received) ? await received : received
+          const { inputs, conditions } = decodeAppendInput(message, 'bad_frame')
           if (this.#unread >= UNREAD_ACKS_MAX) await this.#room()
           if (this.#isStopped) return
           this.#unread++
-          await this.#session.submitBatch(ownedBatch(inputs, conditions))
+          await this.#session.submitBatch(ownedBatch(inputs, conditions, message))
         }
         pendingBodies.acquire(decoder.heldBytes - reserved)
         reserved = decoder.heldBytes
@@ -245,9 +246,7 @@ class AppendSessionBody implements AsyncIterableIterator<Uint8Array>, DrainableS
   }
 }
 
-function inputOf(frame: Frame): MaybePromise<AppendInput> {
-  if (frame.kind === 'terminal') {
-    throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
-  }
-  return andThen(messageOf(frame), (message) => decodeAppendInput(message, 'bad_frame'))
+function receivedOf(frame: Frame): MaybePromise<Uint8Array> {
+  if (frame.kind === 'message') return messageOf(frame)
+  throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
 }

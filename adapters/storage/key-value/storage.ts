@@ -44,9 +44,9 @@ const FORMAT_CHARACTERS_MAX = 20
  * Creates a storage in an ordered key-value store, with everything that the contract requires. Does nothing
  * until it is opened.
  *
- * An append writes two values; appends that wait share a batch. Small blocks of
- * records that do not expire are merged in the background. Other engines are not notified of changes: they
- * poll. Throws `invalid` for invalid options.
+ * An append writes two values; appends that wait share a batch. Small blocks of records that do not expire
+ * are merged in the background. Other engines are not notified of changes: they poll. Throws `invalid` for
+ * invalid options.
  */
 export function orderedKeyValueStorage(options: OrderedKeyValueOptions): Storage {
   assertOptions(options, ORDERED_KEY_VALUE_OPTIONS)

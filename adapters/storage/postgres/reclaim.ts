@@ -40,9 +40,9 @@ export async function reclaimRows(
 ): Promise<Reclaimed> {
   const run = new Reclaiming(database, tables, limits)
   await run.freeExpired()
-  await run.freeDueLogs()
+  const isDone = await run.freeDueLogs()
   await run.forgetCommits()
-  return { more: await run.hasMore(), logIds: [...run.touched] }
+  return { more: !isDone && (await run.hasMore()), logIds: [...run.touched] }
 }
 
 /** Every statement may be repeated, and two processes may reclaim at the same time. */
@@ -70,12 +70,15 @@ class Reclaiming {
     })
   }
 
-  async freeDueLogs(): Promise<void> {
-    for (const log of await this.#dueLogs(LOGS_MAX)) {
-      if (this.#left <= 0) return
+  /** Resolves to whether it has visited all. One that was trimmed meanwhile stays due for a later run. */
+  async freeDueLogs(): Promise<boolean> {
+    const logs = await this.#dueLogs(LOGS_MAX)
+    for (const log of logs) {
+      if (this.#left <= 0) return false
       if (log.is_deleted === true) await this.#freeDeleted(log)
       else await this.#freeTrimmed(log)
     }
+    return this.#left > 0 && logs.length < LOGS_MAX
   }
 
   async forgetCommits(): Promise<void> {
@@ -118,7 +121,6 @@ class Reclaiming {
     const where = 'b.log = $2 AND b.end_seq_num <= $3'
     if (await this.#free({ where, values: [log.id, point], order: 'b.end_seq_num' })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
-    // A log that was trimmed meanwhile stays due for a later run.
     await this.#database.query(
       `UPDATE ${this.#tables.logs} SET due_at = $3
        WHERE id = $1 AND trimmed_to IS NOT DISTINCT FROM $2 AND NOT is_deleted`,
