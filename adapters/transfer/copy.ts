@@ -27,6 +27,12 @@ export async function copy(source: Service, target: Service, options: CopyOption
   const { filter, renumber, nextPass, onProgress, onCaughtUp, onWarning } = options
   let records = 0
   let { resume } = options
+  const warnings = new Set<string>()
+  /** A later pass does not repeat what an earlier one has said. */
+  function warn(message: string): void {
+    if (!warnings.has(message)) onWarning?.(message)
+    warnings.add(message)
+  }
   // A copy that is continued is not read again, except for its last record, which is compared.
   const startOf = async (stream: StreamPath) => {
     const copied = renumber ? undefined : await target.findStream(stream)
@@ -41,7 +47,7 @@ export async function copy(source: Service, target: Service, options: CopyOption
       renumber,
       now,
       onProgress: (pass, stream) => onProgress?.(records + pass.records, stream),
-      onWarning,
+      onWarning: warn,
     })
     records += counts.records
     if (isLast || nextPass === undefined) return { ...counts, records }

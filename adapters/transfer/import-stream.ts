@@ -34,6 +34,8 @@ export class StreamImport {
   #before: SequencedRecord | undefined
   /** Whether a continued stream is known to have the records of the export. */
   #isVerified: boolean
+  /** Whether a warning has said that records get other times. */
+  #hasOtherTimes = false
   /** The number of the next record of the export, if records are renumbered. */
   #next = 0
   /** The number of records that were appended. */
@@ -97,7 +99,7 @@ export class StreamImport {
     const end = this.#options.renumber ? this.#next : this.#stream.tail.seqNum
     if (this.#nextOfTarget < end) throw this.#missing(end)
     if (this.#nextOfTarget > end) throw this.#different()
-    await this.#verify()
+    await this.#verify(this.#stream.tail)
     await this.stop()
   }
 
@@ -111,11 +113,14 @@ export class StreamImport {
     const { canRestore } = this.#service
     const { start, tail, cipher, fencingToken, metadata, expiry, config } = this.#stream
     const about = streamLabel(this.#stream)
-    const warn = (problem: string) => this.#options.onWarning?.(`${about} ${problem}`)
     if (config.timestamping.mode === 'arrival') {
-      warn('takes the timestamps of clients from now on (client-prefer), so that its records keep theirs')
+      this.#warn(
+        'takes the timestamps of clients from now on (client-prefer), so that its records keep theirs',
+      )
     }
-    if (tail.closed && start === tail.seqNum) warn('is open: the record that closed it no longer exists')
+    if (tail.closed && start === tail.seqNum) {
+      this.#warn('is open: the record that closed it no longer exists')
+    }
     if (canRestore) {
       if (!this.#options.renumber) this.#end = start === tail.seqNum ? tail : { seqNum: start, timestamp: 0 }
       const { seqNum, timestamp } = this.#end
@@ -130,7 +135,7 @@ export class StreamImport {
       )
     }
     if (metadata !== undefined || expiry !== undefined) {
-      warn('is imported without its metadata and expiry: a server takes none')
+      this.#warn('is imported without its metadata and expiry: a server takes none')
     }
     const created = await this.#service.ensureStream(this.#stream, this.#config)
     if (created.cipher !== cipher) {
@@ -140,6 +145,10 @@ export class StreamImport {
           'import it into a storage, or change the basin',
       )
     }
+  }
+
+  #warn(problem: string): void {
+    this.#options.onWarning?.(`${streamLabel(this.#stream)} ${problem}`)
   }
 
   /** The number of the next record that is appended. */
@@ -160,7 +169,7 @@ export class StreamImport {
       return
     }
     if (record.seqNum > this.#nextOfTarget) throw this.#missing(record.seqNum)
-    await this.#verify()
+    await this.#verify(record)
     const { headers, body } = record
     const sizes = {
       meteredBytes: meteredBytesOf(headers, body),
@@ -181,29 +190,35 @@ export class StreamImport {
     const { seqNum, timestamp } = records.at(-1)!
     this.#end = { seqNum: seqNum + 1, timestamp }
     this.appended += records.length
-    this.#inFlight = this.#service.append(this.#stream, records)
+    this.#inFlight = this.#append(records)
     // Awaited before the next append.
     this.#inFlight.catch(() => {})
+  }
+
+  async #append(records: readonly SequencedRecord[]): Promise<void> {
+    const keepTimes = await this.#service.append(this.#stream, records)
+    if (keepTimes || this.#hasOtherTimes) return
+    this.#hasOtherTimes = true
+    this.#warn('has records with times in the future of the target, which get its time instead')
   }
 
   /**
    * Checks once, before the first append, that the last record of a continued stream is the one of the
    * export, and then gives the stream its configuration. That also fails with another key, which would leave
-   * records under two keys.
+   * records under two keys. An export that begins at the tail has no such record, only the `next` position.
    */
-  async #verify(): Promise<void> {
+  async #verify(next: { readonly timestamp: number }): Promise<void> {
     if (this.#isVerified) return
-    const { seqNum } = this.#end
+    const { seqNum, timestamp } = this.#end
     const before = this.#before
-    // An export that begins at the tail has no such record.
-    if (seqNum > 0 && before !== undefined) {
+    // A time that was in the future of the target is smaller there.
+    if (timestamp > (before ?? next).timestamp) throw this.#different()
+    if (before !== undefined) {
       const read = await this.#service.read(this.#stream, seqNum - 1, 1)
       // It may have expired.
       const stored = 'records' in read ? read.records[0]! : before
       const isSame =
         before.seqNum === seqNum - 1 &&
-        // One that was in the future of the target is smaller there.
-        stored.timestamp <= before.timestamp &&
         equalBytes(before.body, stored.body) &&
         equalHeaders(before.headers, stored.headers)
       if (!isSame) throw this.#different()

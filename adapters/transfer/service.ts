@@ -175,16 +175,19 @@ export class Service {
     throw new TransferError(`${streamLabel(stream)}: the service returned no records`)
   }
 
-  /** Appends at the positions and times of the records. Retries do not append twice. */
-  async append(stream: RecordsRef, records: readonly SequencedRecord[]): Promise<void> {
+  /**
+   * Appends at the positions of the records. Resolves to whether they keep their times: one in the future of
+   * the service becomes its own time, which is smaller. Retries do not append twice.
+   */
+  async append(stream: RecordsRef, records: readonly SequencedRecord[]): Promise<boolean> {
     const matchSeqNum = records[0]!.seqNum
     const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
     const call = (options: CallOptions) => this.#stream(stream).append(inputs, { matchSeqNum, ...options })
     try {
       const { end } = await this.#call(streamLabel(stream), call)
       const { seqNum, timestamp } = records.at(-1)!
-      // A time in the future of the service becomes its own time, which is smaller.
-      if (end.seqNum === seqNum + 1 && end.timestamp <= timestamp) return
+      // Times never decrease: if the last one is kept, all are.
+      if (end.seqNum === seqNum + 1 && end.timestamp <= timestamp) return end.timestamp === timestamp
     } catch (error) {
       const { code, mayHaveEffects } = causeOf(error) ?? {}
       // An earlier attempt may have stored them.

@@ -1,10 +1,11 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { copy } from '../../adapters/transfer/copy.ts'
 import { importEntries } from '../../adapters/transfer/import-entries.ts'
 import { entriesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../adapters/transfer/service.ts'
-import { fenceRecord, trimRecord } from '../../src/index.ts'
+import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { shareOfRuns } from '../support/property-runs.ts'
 import { contentOf, exported, imported, KEY, type Kind, openEndpoint, withStreams } from './support.ts'
@@ -228,16 +229,92 @@ it.each<Kind>(['server', 'directory'])(
   },
 )
 
-it('a timestamp in the future of the target becomes the time of the import', async () => {
-  const source = await withStreams(['s'])
+it('a timestamp in the future of the target becomes the time of the import, with one warning', async () => {
+  const source = await withStreams(['s', 'uncapped', 'past'])
+  await source.stream('uncapped').reconfigure({ timestamping: { uncapped: true } })
+  await source.stream('past').append('a')
   await source.clock.advance('1h')
-  await source.stream('s').append(['a', 'b'])
+  await source.stream('uncapped').append('a')
+  // More than one append.
+  for (let i = 0; i < 3; i++) await source.stream('s').append(Array.from({ length: 500 }, () => 'x'))
   const text = await exported(source.service)
   const target = await openEndpoint()
-  await imported(target.service, text)
-  await imported(target.service, text, { resume: true })
+  const warnings: string[] = []
+  const onWarning = (message: string) => warnings.push(message)
+  await imported(target.service, text, { onWarning })
+  await imported(target.service, text, { resume: true, onWarning })
+  expect(warnings).toEqual([
+    'stream s of basin basin-a has records with times in the future of the target, ' +
+      'which get its time instead',
+  ])
   const { records } = await target.stream('s').readBatch()
-  expect(records.map(({ timestamp }) => timestamp)).toEqual([target.clock.now(), target.clock.now()])
+  expect(new Set(records.map(({ timestamp }) => timestamp))).toEqual(new Set([target.clock.now()]))
+  for (const name of ['uncapped', 'past']) {
+    expect(await target.stream(name).checkTail()).toEqual(await source.stream(name).checkTail())
+  }
+})
+
+it('a copy that follows warns of a stream once', async () => {
+  const source = await withStreams(['s'])
+  const target = await openEndpoint()
+  await source.clock.advance('1h')
+  await source.stream('s').append('a')
+  const warnings: string[] = []
+  let passes = 0
+  await copy(source.service, target.service, {
+    filter: EVERYTHING,
+    resume: false,
+    now: () => source.clock.now(),
+    onWarning: (message) => warnings.push(message),
+    async nextPass() {
+      await source.stream('s').append('a')
+      return { isLast: ++passes === 2 }
+    },
+  })
+  expect((await target.stream('s').checkTail()).seqNum).toBe(3)
+  expect(warnings).toEqual([expect.stringMatching(/^stream s of basin basin-a has records with times/)])
+})
+
+/** Streams whose tail is at 3, without a record up to there that an import could compare. */
+const WITHOUT_RECORDS: readonly [string, readonly RecordInput[]][] = [
+  ['no records', ['a', 'b', trimRecord(3)]],
+  ['later records only', ['a', 'b', trimRecord(3), 'c']],
+]
+
+it.each(WITHOUT_RECORDS)('does not continue a newer stream from an export with %s', async (_, inputs) => {
+  const source = await withStreams(['s'])
+  await source.stream('s').reconfigure({ retentionPolicy: { ageSeconds: 3600 } })
+  await source.stream('s').append(inputs)
+  const text = await exported(source.service)
+
+  const copied = await openEndpoint({ kind: 'directory' })
+  await imported(copied.service, text)
+  await imported(copied.service, text, { resume: true })
+  expect(await copied.stream('s').checkTail()).toEqual(await source.stream('s').checkTail())
+
+  const other = await withStreams(['s'], { kind: 'directory' })
+  await other.clock.advance('1h')
+  await other.stream('s').append(['1', '2', '3'])
+  const before = await other.stream('s').config()
+  await expect(imported(other.service, text, { resume: true })).rejects.toThrow(
+    'its records are not those of the export',
+  )
+  expect(await other.stream('s').config()).toEqual(before)
+  expect((await other.stream('s').checkTail()).seqNum).toBe(3)
+})
+
+it('does not continue a newer stream whose records have expired', async () => {
+  const source = await withStreams(['s'])
+  await source.stream('s').append(['a', 'b'])
+  const text = await exported(source.service)
+  const other = await withStreams(['s'])
+  await other.stream('s').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
+  await other.clock.advance('1h')
+  await other.stream('s').append(['1', '2'])
+  await other.clock.advance('5s')
+  await expect(imported(other.service, text, { resume: true })).rejects.toThrow(
+    'its records are not those of the export',
+  )
 })
 
 it('an import reports its progress', async () => {
