@@ -1,6 +1,7 @@
 import { isReclaimable, reclaimTimes } from '../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import {
+  type BlockEntry,
   blockKey,
   blockRange,
   decodeBlock,
@@ -14,6 +15,8 @@ import { Draft, type LogEntries, transact } from './transaction.ts'
 
 /** The blocks that one batch frees, so that appends do not wait long. */
 const BATCH_BLOCKS_MAX = 100
+/** Most reclaims free only a few blocks of a log. */
+const FIRST_PAGE_BLOCKS = 4
 
 /**
  * Frees the beginnings of logs, batch by batch: a block that expires before an older one waits for it.
@@ -81,22 +84,38 @@ async function freeBeginning(
 ): Promise<Freed> {
   const entry = await logs.current(logId)
   const { log } = entry
-  const found = await store.scan({ ...blockRange(logId, 0), limit: blocksMax + 1 })
-  const blocks = found.map(([, value]) => decodeBlock(value))
-  const kept = blocks.findIndex((block, index) => {
-    return index === blocksMax || (log && !isReclaimable(reclaimTimes(block, log.head), limits))
-  })
-  const freed = kept === -1 ? blocks : blocks.slice(0, kept)
+  const freed: BlockEntry[] = []
+  let kept: BlockEntry | undefined
+  for await (const block of blocksOf(store, logId)) {
+    if (freed.length === blocksMax || (log && !isReclaimable(reclaimTimes(block, log.head), limits))) {
+      kept = block
+      break
+    }
+    freed.push(block)
+  }
   for (const { endSeqNum, parts } of freed) {
     draft.deletes.push(blockKey(logId, endSeqNum))
     for (let part = 0; part < parts; part++) draft.deletes.push(partKey(logId, endSeqNum, part))
   }
   if (log !== undefined) {
     const bytes = freed.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
-    const next = blocks[kept]
-    const first = next === undefined ? null : firstBlockOf(next)
+    const first = kept === undefined ? null : firstBlockOf(kept)
     draft.putLog(logId, entry, { ...log, meteredBytes: log.meteredBytes - bytes, first })
-  } else if (kept === -1) draft.removeLog(logId, entry)
+  } else if (kept === undefined) draft.removeLog(logId, entry)
   const isChanged = log !== undefined && freed.length > 0
   return { cost: Math.max(freed.length, 1), changed: isChanged ? logId : undefined }
+}
+
+/** Yields the blocks of a log, in pages that become larger. */
+async function* blocksOf(store: OrderedKeyValueStore, logId: string): AsyncGenerator<BlockEntry> {
+  let after = 0
+  for (let limit = FIRST_PAGE_BLOCKS; ; limit *= 2) {
+    const page = await store.scan({ ...blockRange(logId, after), limit })
+    for (const [, value] of page) {
+      const block = decodeBlock(value)
+      after = block.endSeqNum
+      yield block
+    }
+    if (page.length < limit) return
+  }
 }

@@ -18,6 +18,8 @@ import type { SqliteRow, SqliteTables, SqliteValue } from './database.ts'
 /** A row of at most 2 MB, the limit of Durable Objects, holds a part and its numbers. */
 const PART_BYTES = 1_048_576
 const PAGE_BLOCKS = 100
+/** Most reclaims free only a few blocks of a log. */
+const RECLAIM_PAGE_BLOCKS = 4
 /** When an empty log has something to free. */
 const NEVER = { trimmedAt: null, expiresAt: null }
 
@@ -110,13 +112,19 @@ export class SqliteLogs implements LogHeads {
 
   /** Frees blocks at the beginning of a log; with the last ones of a deleted log, the log. Returns how many. */
   #free(logId: string, head: Head | undefined, limits: ReclaimLimits, blocksMax: number): number {
-    const blocks = this.#summaries(logId, 0, blocksMax)
-    const kept = blocks.findIndex((block) => head && !isReclaimable(reclaimTimes(block, head), limits))
-    const freed = kept === -1 ? blocks : blocks.slice(0, kept)
+    const freed: BlockSummary[] = []
+    let kept: BlockSummary | undefined
+    for (const block of this.#blocksOf(logId)) {
+      if (freed.length === blocksMax || (head && !isReclaimable(reclaimTimes(block, head), limits))) {
+        kept = block
+        break
+      }
+      freed.push(block)
+    }
     const end = freed.at(-1)?.endSeqNum ?? 0
     this.#tables.run('DELETE FROM headwater_blocks WHERE log = ? AND end_seq_num <= ?', logId, end)
     if (head !== undefined) this.#putHead(logId, head, -meteredBytesOf(freed))
-    else if (freed.length < blocksMax) this.#tables.run('DELETE FROM headwater_logs WHERE id = ?', logId)
+    else if (kept === undefined) this.#tables.run('DELETE FROM headwater_logs WHERE id = ?', logId)
     return freed.length
   }
 
@@ -171,6 +179,17 @@ export class SqliteLogs implements LogHeads {
         limit,
       )
       .map(summaryOf)
+  }
+
+  /** Yields the blocks of a log without their data, in pages that become larger. */
+  *#blocksOf(logId: string): Generator<BlockSummary> {
+    let after = 0
+    for (let limit = RECLAIM_PAGE_BLOCKS; ; limit *= 2) {
+      const page = this.#summaries(logId, after, limit)
+      yield* page
+      if (page.length < limit) return
+      after = page.at(-1)!.endSeqNum
+    }
   }
 
   /** The blocks that end after one sequence number, up to another, inclusive. */
