@@ -1,5 +1,5 @@
 // `node scripts/write-fixtures.mjs` writes the compatibility fixture of each storage format that has none
-// yet, into `test/compatibility/fixtures`. Run it before each release; it needs PostgreSQL.
+// yet, into `test/compatibility/fixtures`. Run it before each release, in Node 24; it needs PostgreSQL.
 import { rmSync } from 'node:fs'
 import { build } from 'esbuild'
 import { inProject, run } from './project.mjs'

@@ -9,7 +9,10 @@ const DIRECTORY = join(import.meta.dirname, 'fixtures')
 export interface Fixture {
   /** Milliseconds since the epoch: the time at which it was written. */
   readonly writtenAt: number
-  /** Of a directory: the bytes of each file. Of a database in a browser: a `DatabaseDump`. Otherwise SQL. */
+  /**
+   * Of a directory: the bytes of each file. Of SQLite: those of the file. Of a database in a browser: a
+   * `DatabaseDump`. Otherwise SQL.
+   */
   readonly data: unknown
 }
 

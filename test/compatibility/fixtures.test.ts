@@ -11,7 +11,10 @@ import { filesystem, verifyDirectory } from '../../adapters/storage/filesystem/i
 import { DATABASE_VERSION } from '../../adapters/storage/indexeddb/connection.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
+import { temporaryDirectory } from '../storage/filesystem/directories.ts'
+import { DRIVERS, formatOf } from '../storage/sqlite/databases.ts'
 import { CONTENTS, readContents, writeContents } from './contents.ts'
 import { type DatabaseDump, restoreDatabase } from './database-dump.ts'
 import { type Fixture, fixturesOf } from './fixture.ts'
@@ -19,6 +22,7 @@ import { type Fixture, fixturesOf } from './fixture.ts'
 const FILESYSTEM = fixturesOf('filesystem')
 const INDEXEDDB = fixturesOf('indexeddb')
 const POSTGRES = fixturesOf('postgres')
+const SQLITE = fixturesOf('sqlite')
 const clockOf = ({ writtenAt }: Fixture) => virtualClock({ now: writtenAt + 1000 })
 
 describe('a directory', () => {
@@ -57,6 +61,21 @@ describe('a database in a browser', () => {
 
   it('has a fixture of the present version', () => {
     expect(INDEXEDDB.map(([version]) => version)).toContain(DATABASE_VERSION)
+  })
+})
+
+describe.runIf(Object.keys(DRIVERS).length > 0)('a file of SQLite', () => {
+  it.each(SQLITE)('of format %i is opened, and keeps everything', async (version, fixture) => {
+    const path = join(await temporaryDirectory(), 'streams.db')
+    writeFileSync(path, fixture.data as Uint8Array)
+    expect(formatOf(path)).toBe(version)
+    expect(await readContents(sqlite(path), clockOf(fixture))).toEqual(CONTENTS)
+  })
+
+  it('has a fixture of the present format', async () => {
+    const path = join(await temporaryDirectory(), 'streams.db')
+    await writeContents(sqlite(path))
+    expect(SQLITE.map(([version]) => version)).toContain(formatOf(path))
   })
 })
 

@@ -9,7 +9,9 @@ import { Client } from 'pg'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { Cluster } from '../storage/postgres/cluster.ts'
+import { formatOf } from '../storage/sqlite/databases.ts'
 import { writeContents } from './contents.ts'
 import { dumpDatabase } from './database-dump.ts'
 import { writeFixture } from './fixture.ts'
@@ -27,6 +29,10 @@ await writeContents(filesystem(data))
 const files = readdirSync(data).filter((name) => /^(journal|segment|checkpoint)-\d+$/.test(name))
 const contents = Object.fromEntries(files.map((name) => [name, readFileSync(join(data, name))]))
 write('filesystem', Object.values(contents)[0]![5]!, contents)
+
+const database = join(data, 'streams.db')
+await writeContents(sqlite(database))
+write('sqlite', formatOf(database), readFileSync(database))
 rmSync(data, { recursive: true })
 
 await writeContents(indexedDb('fixture'))

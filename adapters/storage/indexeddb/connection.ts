@@ -7,7 +7,7 @@ import { indexedDbFailure, isConnectionError, isRefused, withUnknownOutcome } fr
  * The version of the database, which rises with every format of its entries, so that an upgrade reaches every
  * tab. Previews of the first format used lower ones.
  */
-export const DATABASE_VERSION = 5
+export const DATABASE_VERSION = 6
 
 /** The object stores. Persisted: a change needs another version. */
 interface Schema extends DBSchema {

@@ -3,7 +3,7 @@ import type { Collection, Head, StoredBlock } from '../../../src/storage/contrac
 import { StorageFailure } from '../../../src/storage/errors.ts'
 
 /**
- * The keys and values of `orderedKeyValueStorage`. Persisted: a change needs another {@link FORMAT}.
+ * The keys and values of `orderedKeyValueStorage`. Persisted: a change needs another {@link FORMAT}. Previews had 1.
  *
  * | key | value |
  * |---|---|
@@ -18,7 +18,7 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
  * A log is its id in UTF-8 after two bytes with its length, and `end` the sequence number after a block.
  * Numbers are float64, big-endian: that orders those that are not negative. The part has four bytes.
  */
-export const FORMAT = '1'
+export const FORMAT = '2'
 
 export const FORMAT_KEY: Uint8Array = utf8('f')
 

@@ -212,7 +212,8 @@ export class BucketMedium implements Medium {
     const objects = [await this.#bucket.list('segment-'), await this.#bucket.list('checkpoint-')].flat()
     for (const { key: partKey, bytes } of objects) {
       const [, key, name, kind, epoch] = PART_KEY.exec(partKey) ?? []
-      if (key === undefined || name === undefined || Number(epoch) > this.#epoch) continue
+      if (key === undefined || name === undefined) throw unknownObject(partKey)
+      if (Number(epoch) > this.#epoch) continue
       const confirmedBy = confirmations.get(key)
       if (kind === 'checkpoint' && confirmedBy === undefined) {
         unused.push({ key: partKey })
@@ -357,6 +358,14 @@ async function addPiece(
 /** The failure of a writer that another one has replaced. */
 function takenOver(nothingWritten: boolean): StorageFailure {
   return new StorageFailure('blocked', 'another process has taken over the bucket', { nothingWritten })
+}
+
+/** The failure of opening a bucket of a preview, whose files were single objects. */
+function unknownObject(key: string): StorageFailure {
+  const message =
+    `the object ${key} has a format that this version of headwater does not read: ` +
+    'use another prefix, or delete what an earlier preview has left below this one'
+  return new StorageFailure('blocked', message, { nothingWritten: true })
 }
 
 function pieceOf(index: number, { nonce }: PieceHeader, position: number, bytes: number): Part {

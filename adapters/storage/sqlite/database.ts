@@ -23,16 +23,17 @@ export interface SqliteDatabase {
   close?(): void
 }
 
-/** Persisted: keep stable. A change to the tables needs another version. */
-const FORMAT = 1
+/** Persisted: keep stable. A change to the tables needs another version. Previews had 1. */
+const FORMAT = 2
+
+/** `version` is the greatest version ever given to a document. */
+const META = 'headwater_meta (id INTEGER PRIMARY KEY, format INTEGER, version INTEGER)'
 
 /**
  * The tables may be beside those of an application, so their names have a prefix. `WITHOUT ROWID` saves the
  * second row that an index would write with every append.
  */
 const TABLES = [
-  // `version` is the greatest version ever given to a document.
-  `headwater_meta (id INTEGER PRIMARY KEY, format INTEGER, version INTEGER)`,
   // `key` is UTF-8, because text with U+0000 is not portable in SQLite. `value` is JSON.
   `headwater_documents (
     collection TEXT, key BLOB, value TEXT, version INTEGER, PRIMARY KEY (collection, key)
@@ -65,16 +66,18 @@ export class SqliteTables {
     this.#database = database
   }
 
-  /** Creates the tables if they are missing. */
+  /** Creates the tables if they are missing. Rejects those of another format, and leaves them as they are. */
   create(): Promise<void> {
     const createTables = () => {
-      for (const table of TABLES) this.run(`CREATE TABLE IF NOT EXISTS ${table}`)
-      for (const index of INDEXES) this.run(`CREATE INDEX IF NOT EXISTS ${index}`)
+      this.run(`CREATE TABLE IF NOT EXISTS ${META}`)
       this.run('INSERT OR IGNORE INTO headwater_meta VALUES (1, ?, 0)', FORMAT)
       const { format } = this.first('SELECT format FROM headwater_meta')!
-      if (format === FORMAT) return
-      const message = `the tables have format ${format}; this version of headwater reads ${FORMAT}`
-      throw new StorageFailure('io', message, { nothingWritten: true })
+      if (format !== FORMAT) {
+        const message = `the tables have format ${format}; this version of headwater reads ${FORMAT}`
+        throw new StorageFailure('io', message, { nothingWritten: true })
+      }
+      for (const table of TABLES) this.run(`CREATE TABLE IF NOT EXISTS ${table}`)
+      for (const index of INDEXES) this.run(`CREATE INDEX IF NOT EXISTS ${index}`)
     }
     return whileLocked(() => this.#transaction(createTables))
   }

@@ -224,7 +224,7 @@ describe('another version of the database', () => {
     await expect(open({ storage: indexedDb('outdated'), clock })).rejects.toMatchObject(upgraded)
   })
 
-  it.each([1, 4])(
+  it.each([1, 5])(
     'opening rejects if an earlier preview made the database (%i), which stays as it was',
     async (version) => {
       const name = `preview ${version}`

@@ -82,6 +82,28 @@ describe('the writes', () => {
   })
 })
 
+it('a reclaim reads few blocks of a log that it does not free', async () => {
+  const map = new OrderedMap()
+  let scanned = 0
+  const session = await openWith(map, (store) => ({
+    scan: async (range) => {
+      const found = await store.scan(range)
+      scanned += found.filter(([key]) => key[0] === 'b'.charCodeAt(0)).length
+      return found
+    },
+  }))
+  const writer = await LogWriter.create(session, 'a')
+  for (let i = 0; i < 150; i++) await writer.append({ expiresAt: NOW + i })
+  const reclaimed = async (now: number) => {
+    scanned = 0
+    await reclaimAll(session, { now, trimmedBefore: 0, blocksMax: 250 })
+    return scanned
+  }
+  expect(await reclaimed(NOW)).toBe(4)
+  expect(await reclaimed(NOW + 5)).toBe(12)
+  expect(seqNumsOf(await session.read('a', WHOLE_LOG))[0]).toBe(6)
+})
+
 describe('small appends', () => {
   it('are merged in the background', async () => {
     const map = new OrderedMap()
@@ -391,14 +413,14 @@ describe('opening', () => {
     await (await storage.open(CONTEXT)).close()
   })
 
-  it('is refused if a newer version has written the store, which is closed again', async () => {
+  it.each([1, 3])('is refused if the store has format %i, which is closed again', async (format) => {
     const map = new OrderedMap()
-    map.set(Uint8Array.of('f'.charCodeAt(0)), new TextEncoder().encode('2'))
+    map.set(Uint8Array.of('f'.charCodeAt(0)), new TextEncoder().encode(`${format}`))
     let closed = 0
     const opening = openWith(map, () => ({ close: async () => void closed++ }))
     await expect(opening).rejects.toMatchObject({
       kind: 'blocked',
-      message: 'the store has format 2; this version of headwater reads 1',
+      message: `the store has format ${format}; this version of headwater reads 2`,
     })
     expect(closed).toBe(1)
   })

@@ -198,6 +198,30 @@ function partsOf(s3: FakeS3, prefix: string): readonly string[] {
   return [...s3.objects.keys()].filter((key) => key.startsWith(prefix))
 }
 
+it.each(['segment-', 'checkpoint-'])(
+  'an opening rejects a %s of an earlier preview, and removes nothing',
+  async (prefix) => {
+    const s3 = new FakeS3()
+    const hw = await opened(rolling(s3))
+    for (let i = 0; i < 20; i++) await notes(hw).append('x'.repeat(500))
+    await hw.close()
+    const parts = partsOf(s3, prefix)
+    expect(parts).not.toEqual([])
+    // Previews stored a file in one object.
+    for (const key of parts) {
+      s3.objects.set(key.split('/')[0]!, s3.objects.get(key)!)
+      s3.objects.delete(key)
+    }
+    const before = [...s3.objects.keys()]
+    await expect(open({ storage: rolling(s3) })).rejects.toMatchObject({
+      code: 'storage',
+      message: expect.stringContaining('earlier preview'),
+      cause: { kind: 'blocked', nothingWritten: true },
+    })
+    expect([...s3.objects.keys()]).toEqual(expect.arrayContaining(before))
+  },
+)
+
 it('pieces without data stay only where they fence a writer or confirm the last checkpoint', async () => {
   const s3 = new FakeS3()
   for (let opening = 0; opening < 3; opening++) {

@@ -36,6 +36,14 @@ export function rowsOf(statement: Statement, values: readonly unknown[]): Record
   return []
 }
 
+/** The format of the tables in a file. */
+export function formatOf(path: string): number {
+  const database = openDatabase(path)
+  const [meta] = rowsOf(database.prepare('SELECT format FROM headwater_meta'), [])
+  database.close()
+  return meta!.format as number
+}
+
 function classOf(name: string): Record<string, DatabaseClass> {
   try {
     const module = createRequire(import.meta.url)(name)

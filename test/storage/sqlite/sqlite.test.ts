@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
-import { seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
-import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
+import { NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
 import { type SqliteDatabase, sqlite, sqliteStorage } from '../../../adapters/storage/sqlite/index.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
@@ -14,7 +14,10 @@ const CONTEXT = { clock: testClock(), onLogChanged() {} }
 const HAS_SQLITE = Object.keys(DRIVERS).length > 0
 
 /** A storage in memory whose statements may be observed, and replaced by an error. */
-async function openObserved(onStatement: (statement: string) => void): Promise<StorageSession> {
+async function openObserved(
+  onStatement: (statement: string) => void,
+  onRows: (statement: string, rows: number) => void = () => {},
+): Promise<StorageSession> {
   const database = openDatabase(':memory:')
   const storage = sqliteStorage({
     name: 'observed',
@@ -23,7 +26,9 @@ async function openObserved(onStatement: (statement: string) => void): Promise<S
     open: (): SqliteDatabase => ({
       exec(text, values) {
         onStatement(text)
-        return rowsOf(database.prepare(text), values)
+        const rows = rowsOf(database.prepare(text), values)
+        onRows(text, rows.length)
+        return rows
       },
     }),
   })
@@ -185,6 +190,42 @@ describe.runIf(HAS_SQLITE)('sqlite', () => {
       }
     },
   )
+
+  test('a reclaim reads few blocks of a log that it does not free', async () => {
+    let rows = 0
+    const countRows = (statement: string, count: number) => {
+      if (statement.includes('FROM headwater_blocks')) rows += count
+    }
+    const session = await openObserved(() => {}, countRows)
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 150; i++) await writer.append({ expiresAt: NOW + i })
+    const reclaimed = async (now: number) => {
+      rows = 0
+      await reclaimAll(session, { now, trimmedBefore: 0, blocksMax: 250 })
+      return rows
+    }
+    // Storing the head reads the first block that is left.
+    expect(await reclaimed(NOW)).toBe(4 + 1)
+    expect(await reclaimed(NOW + 5)).toBe(12 + 1)
+    expect(seqNumsOf(await session.read('a', WHOLE_LOG))[0]).toBe(6)
+  })
+
+  test('rejects tables of a preview, which stay as they are', async () => {
+    const database = openDatabase(':memory:')
+    onTestFinished(() => database.close())
+    database.exec(`
+      CREATE TABLE headwater_meta (id INTEGER PRIMARY KEY, format INTEGER, version INTEGER);
+      INSERT INTO headwater_meta VALUES (1, 1, 7);
+      CREATE TABLE headwater_logs (id TEXT PRIMARY KEY, head TEXT, metered_bytes INTEGER, due_at INTEGER);
+    `)
+    const schema = () => rowsOf(database.prepare('SELECT sql FROM sqlite_schema'), [])
+    const before = schema()
+    await expect(sqlite(database).open(CONTEXT)).rejects.toMatchObject({
+      message: 'the tables have format 1; this version of headwater reads 2',
+      nothingWritten: true,
+    })
+    expect(schema()).toEqual(before)
+  })
 
   test('rejects a file that is no database, and one in a directory that does not exist', async () => {
     const directory = await temporaryDirectory()
