@@ -199,7 +199,7 @@ it.each([
   [{ fetch, url: 'localhost:8787' }, '`url` must begin with http: or https:'],
   [{ fetch, headerPrefix: 'acme' }, '`headerPrefix` must be one of svc, s2'],
   [{ fetch, theme: 'blue' }, '`theme` must be one of system, light, dark'],
-  [{ fetch, uri: '' }, 'unknown member `uri`; expected `fetch`, `url`, `basinUrl`, `headerPrefix`, `theme`'],
+  [{ fetch, uri: '' }, 'unknown member `uri`; expected `fetch`, `url`, `headerPrefix`, `theme`'],
 ])('rejects the options %j', (options, message) => {
   const mount = () => mountConsole({} as Element, options as unknown as ConsoleOptions)
   expect(mount).toThrow(expect.objectContaining({ code: 'invalid', message }))

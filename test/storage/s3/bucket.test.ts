@@ -172,7 +172,7 @@ describe('an opening removes what crashes have left:', () => {
     },
   )
 
-  it('the first parts of a large segment', async () => {
+  it('the first parts of a large segment', { tags: ['slow'] }, async () => {
     const s3 = new FakeS3()
     const first = await open({ storage: rolling(s3, 36_000_000) })
     const reached = deferred<void>()
