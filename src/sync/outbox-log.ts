@@ -158,8 +158,11 @@ export class OutboxState {
     const known = confirmed.find(([number]) => attempt?.entries.includes(number))
     if (attempt !== undefined && known !== undefined) {
       // A batch is stored as a whole, also if a part of it was found, or the rest was trimmed.
-      for (const [number, place] of placesOf(this.#entriesOf(attempt.entries), known))
-        this.#confirm(number, place, false, listener)
+      for (const [number, place] of placesOf(this.#entriesOf(attempt.entries), known)) {
+        // A copy that begins behind an entry never has it.
+        const isPassed = copiedTo !== undefined && place.end.seqNum <= copiedTo
+        this.#confirm(number, place, isPassed, listener)
+      }
       this.progress = { ...this.progress!, batch: attempt.batch ?? batch!, attempt: undefined }
     }
     for (const [number, place] of confirmed) this.#confirm(number, place, copiedTo !== undefined, listener)

@@ -49,6 +49,12 @@ test.each([
   expect(state.records).toBe(0)
 })
 
+test('what a copy begins behind leaves the outbox once another entry of its batch is found', () => {
+  const state = attempted(0)
+  include(state, noteRecord('stored', { confirmed: [[4, placeOf(13, 14)]], copiedTo: 13 }))
+  expect([...state.entries.keys()]).toEqual([4])
+})
+
 test.each([undefined, 0])(
   'a stream that is replaced may have a batch, and gets no other of its epoch',
   (batch) => {
