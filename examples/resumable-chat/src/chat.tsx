@@ -34,12 +34,13 @@ export function Chat({ id, stored, isOffline, unsent, onLost }: ChatProps) {
     if (unsent !== undefined) void sendMessage()
   }, [unsent, sendMessage])
 
-  // Another page asked something.
+  // Another page asked something, perhaps at the same time.
+  const isOther = stored.some(({ id }, i) => id !== messages[i]?.id)
   useEffect(() => {
-    if (status !== 'ready' || stored.length <= messages.length) return
+    if (status !== 'ready' || stored.length < messages.length || !isOther) return
     setMessages([...stored])
     if (isQuestion(stored.at(-1))) void resumeStream()
-  }, [stored, messages.length, status, setMessages, resumeStream])
+  }, [stored, messages.length, isOther, status, setMessages, resumeStream])
 
   // What was shown stays until the server can be reached again.
   useEffect(() => {
