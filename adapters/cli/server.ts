@@ -92,7 +92,7 @@ const NO_TLS = 'the server does not use TLS; try a URL that begins with http:'
 const TRUST = 'set NODE_EXTRA_CA_CERTS to trust it'
 
 /** How a connection without TLS ends at a server with TLS. The codes are those of Node. */
-const CLOSED = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+)$/
+const CLOSED = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+|HTTPParserError)$/
 const USE_TLS = '; if the server uses TLS, try a URL that begins with https:'
 
 /** Errors of connections in words. */
@@ -107,12 +107,12 @@ const REASONS: Readonly<Record<string, (message: string) => string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: (message) => `${message}; ${TRUST}`,
 }
 
-/** Returns the code of Node of a request that failed, and a description. */
+/** Returns the code of Node of a request that failed, or the name if it has none, and a description. */
 function connectionFailure(error: unknown): { readonly code: string; readonly reason: string } {
   // Node's `fetch` has the reason in the cause, its HTTP/2 in the error.
   const { cause = error } = error as { cause?: unknown }
-  const known = Object(cause) as Partial<Record<'code' | 'message', unknown>>
-  const code = String(known.code)
+  const known = Object(cause) as Partial<Record<'code' | 'name' | 'message', unknown>>
+  const code = String(known.code ?? known.name)
   const message = printable(String(known.message || (error as Error).message).trim())
   const reasonOf = Object.hasOwn(REASONS, code) ? REASONS[code] : undefined
   return { code, reason: reasonOf?.(message) ?? message }
