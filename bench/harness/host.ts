@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 /** One side of a comparison, prepared in a process of its own. */
 export interface Prepared {
   /** What the load needs to know, such as the port of a server. */
@@ -72,4 +74,15 @@ export function host(sides: Sides): void {
 function usageOfThisProcess(): Usage {
   const { user, system } = process.cpuUsage()
   return { cpuMs: (user + system) / 1000, peakBytes: process.resourceUsage().maxRSS * 1024 }
+}
+
+/** What Linux counts processor time in. */
+const TICK_MS = 10
+
+/** The usage of another process that does the work of this one, on Linux. */
+export function usageOf(pid: number): Usage {
+  // The fields after the name of the program, which may contain spaces.
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')
+  const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]
+  return { cpuMs: (Number(stat[11]) + Number(stat[12])) * TICK_MS, peakBytes: Number(peak) * 1024 }
 }

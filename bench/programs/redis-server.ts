@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { host, type Usage } from '../harness/host.ts'
-
-/** What Linux counts processor time in. */
-const TICK_MS = 10
+import { host, usageOf } from '../harness/host.ts'
 
 host({
   async server({ directory }: { directory: string }) {
@@ -28,10 +25,3 @@ host({
     }
   },
 })
-
-function usageOf(pid: number): Usage {
-  // The fields after the name of the program, which may contain spaces.
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')
-  const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]
-  return { cpuMs: (Number(stat[11]) + Number(stat[12])) * TICK_MS, peakBytes: Number(peak) * 1024 }
-}

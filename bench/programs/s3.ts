@@ -6,12 +6,14 @@ import { setTimeout } from 'node:timers/promises'
 import { AwsClient } from 'aws4fetch'
 import { CREDENTIALS, Gateway } from '../../test/storage/s3/versitygw.ts'
 import { loadNode, openBucket } from '../harness/headwater.ts'
-import { host, type Prepared } from '../harness/host.ts'
+import { host, type Prepared, usageOf } from '../harness/host.ts'
 import { textOf } from '../harness/records.ts'
 
 /** A server that keeps its streams in a bucket. */
 interface Server {
   readonly port: number
+  /** If it runs in a process of its own. */
+  readonly usage?: Prepared['usage']
   close(): Promise<unknown>
 }
 
@@ -36,10 +38,11 @@ type Start = (gateway: Gateway, bucket: string) => Promise<Server>
 async function serving(start: Start, basinHeader: string): Promise<Prepared> {
   const gateway = await Gateway.start()
   const server = await start(gateway, await gateway.newBucket())
-  const { port } = server
+  const { port, usage } = server
   if (start !== bareServer) await createStream(port, basinHeader)
   return {
     info: { port },
+    ...(usage !== undefined && { usage }),
     async close() {
       await server.close()
       await gateway.remove()
@@ -61,6 +64,7 @@ async function catchingUp(start: Start, basinHeader: string, size: number): Prom
   await first.close()
   const server = await start(gateway, bucket)
   return {
+    ...(server.usage !== undefined && { usage: server.usage }),
     async turn() {
       for (let next = 0; next < size; ) {
         const reply = await request(server.port, `${RECORDS}?seq_num=${next}&count=${READ_RECORDS}`, {
@@ -116,6 +120,7 @@ async function openServer({ endpoint }: Gateway, bucket: string): Promise<Server
   await untilHealthy(server, port)
   return {
     port,
+    usage: () => usageOf(server.pid!),
     async close() {
       server.kill('SIGTERM')
       await once(server, 'exit')
