@@ -1,6 +1,6 @@
 // Imports of other things than code, for esbuild and Vite: `./openapi.yaml?json` is the document as a string
-// of JSON, `./base.css?inline` a style sheet as a string (as in Vite), and `./start.ts?script` a module of the
-// console with everything that it imports, as a string, built by Vite.
+// of JSON, `./base.css?inline` a style sheet as a string (as in Vite), and `./start.ts?script` a module of
+// the console with everything that it imports, as a string, built by Vite.
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'

@@ -1,6 +1,6 @@
 // The last step of `npm run build`: writes the declarations of the entries in package.json, and of the files
-// that these import, to `dist/types`, with maps that lead editors to the sources in the package. With `--check`,
-// which npm runs before it packs, fails if they are missing: `npm run build:js` writes none.
+// that these import, to `dist/types`, with maps that lead editors to the sources in the package. With
+// `--check`, which npm runs before it packs, fails if they are missing: `npm run build:js` writes none.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'

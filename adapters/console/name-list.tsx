@@ -23,7 +23,7 @@ export function NameList<Item>(props: {
   readonly columns: readonly Column<Item & WithNumbers>[]
   /** Loads the numbers that columns show of a name, once it is in view. */
   readonly loadNumbers?: LoadNumbers | undefined
-  /** Called for the first name with the prefix that was entered; for the prefix itself if there is none. */
+  /** Opens the first name with the prefix that was entered; the prefix itself if there is none. */
   readonly onOpen?: ((name: string) => void) | undefined
   /** Shown in place of an empty list without a search. */
   readonly empty: ComponentChildren

@@ -69,7 +69,7 @@ export function reclaimablePoint(trims: readonly Trim[], before: number): number
   return trims.reduce((point, trim) => (trim.at <= before ? Math.max(point, trim.point) : point), 0)
 }
 
-/** Returns when a block of a log can be freed, in milliseconds: after a trim, and by its expiry; null for never. */
+/** Returns when a block of a log can be freed: after a trim, and by its expiry; null for never. */
 export function reclaimTimes(
   block: { readonly firstSeqNum: number; readonly endSeqNum: number; readonly expiresAt: number | null },
   log: { readonly trims: readonly Trim[]; readonly extensions?: readonly RetentionExtension[] | undefined },

@@ -165,29 +165,31 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
 
   const ZSH = 'autoload -U compinit bashcompinit && compinit -u -D && bashcompinit'
 
-  it.each([
+  const isInstalled = (name: string) =>
+    process.env.PATH!.split(':').some((folder) => existsSync(join(folder, name)))
+  for (const [name, prepare, command] of [
     ['bash', '', ['bash', '--norc']],
     ['zsh', ZSH, ['zsh', '-f']],
-  ] as const)('completes commands and options in %s', async (name, prepare, command) => {
-    // Not every machine has zsh.
-    if (!process.env.PATH!.split(':').some((folder) => existsSync(join(folder, name)))) return
-    const complete = async (...words: string[]) => {
-      const quoted = words.map((word) => `'${word}'`).join(' ')
-      const script = `${prepare}
+  ] as const) {
+    it.skipIf(!isInstalled(name) /* not every machine has zsh */)(`completes in ${name}`, async () => {
+      const complete = async (...words: string[]) => {
+        const quoted = words.map((word) => `'${word}'`).join(' ')
+        const script = `${prepare}
         eval "$(headwater completion)"
         COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}
         _headwater; echo "\${COMPREPLY[@]}"`
-      return (await shell(script, {}, command)).stdout.trim().split(' ')
-    }
-    expect(await complete('app')).toEqual(['append', 'apply'])
-    expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke'])
-    expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
-    expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
-    expect(await complete('ls', '--ur')).toEqual(['--url'])
-    expect(await complete('serve', '--log', 'j')).toEqual(['json'])
-    expect(await complete('import', '$(touch evaluated)', '')).toEqual([''])
-    expect(existsSync(at('evaluated'))).toBe(false)
-  })
+        return (await shell(script, {}, command)).stdout.trim().split(' ')
+      }
+      expect(await complete('app')).toEqual(['append', 'apply'])
+      expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke'])
+      expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
+      expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
+      expect(await complete('ls', '--ur')).toEqual(['--url'])
+      expect(await complete('serve', '--log', 'j')).toEqual(['json'])
+      expect(await complete('import', '$(touch evaluated)', '')).toEqual([''])
+      expect(existsSync(at('evaluated'))).toBe(false)
+    })
+  }
 
   it('bench removes its basin after Ctrl+C', async () => {
     const HEADWATER_URL = await serve('--storage', 'memory')

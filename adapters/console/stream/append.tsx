@@ -266,8 +266,8 @@ export function recordsOfLines(text: string): TextInput[] {
 }
 
 /**
- * Each element of a JSON array is the body of a record: a string itself, and the JSON of any other value, with
- * every digit of its numbers. Throws an error with a message for people.
+ * Returns the elements of a JSON array as bodies: a string itself, and the JSON of any other value, with every
+ * digit of its numbers. Throws an error with a message for people.
  */
 export function recordsOfJson(text: string): TextInput[] {
   const json = jsonTreeOf(text)

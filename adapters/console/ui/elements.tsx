@@ -136,7 +136,7 @@ function messageOf(error: Error): string {
   return tail === undefined ? message : `${message}: the tail is ${tail.seqNum}`
 }
 
-/** The error of a load, or a placeholder while there is no content, which the style sheet shows after a while. */
+/** The error of a load, or a placeholder while there is no content, which appears after a while. */
 export function LoadStatus({ of }: { readonly of: Loaded<unknown> }) {
   return (
     <>

@@ -149,7 +149,7 @@ export function DurationField(props: {
   readonly name: string
   readonly hint?: string | undefined
   readonly initial?: string | undefined
-  /** What an empty field means. */
+  /** The meaning of an empty field. */
   readonly placeholder: string
   readonly word?: string | undefined
 }) {

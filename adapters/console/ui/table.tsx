@@ -18,7 +18,7 @@ export function Table<Row>(props: {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf?: ((row: Row) => string) | undefined
-  /** Called when a row comes into view, with true, and when it leaves. */
+  /** Receives a row that comes into view, with true, and one that leaves it, with false. */
   readonly onVisible?: ((row: Row, isVisible: boolean) => void) | undefined
   readonly onSort?: ((column: Column<Row>) => void) | undefined
 }) {

@@ -3,7 +3,8 @@ import type { Collection, Head, StoredBlock } from '../../../src/storage/contrac
 import { StorageFailure } from '../../../src/storage/errors.ts'
 
 /**
- * The keys and values of `orderedKeyValueStorage`. Persisted: a change needs another {@link FORMAT}. Previews had 1.
+ * The keys and values of `orderedKeyValueStorage`. Persisted: a change needs another {@link FORMAT}; previews
+ * had 1.
  *
  * | key | value |
  * |---|---|
@@ -30,7 +31,7 @@ const HEADER_BYTES = HEADER_NUMBERS * NUMBER_BYTES
 /** Longer data has a value of its own, so that looking for a block does not load it. */
 export const INLINE_BYTES_MAX = 16_384
 
-/** What tells when a block can be freed. A block that was merged may end later. */
+/** The part of a block that tells when it can be freed. A block that was merged may end later. */
 export type FirstBlock = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'expiresAt'>
 
 /** A log that exists. */
@@ -158,7 +159,7 @@ export function partKey(logId: string, endSeqNum: number, part: number): Uint8Ar
   return concatBytes([utf8('d'), logBytes(logId), numbers(endSeqNum), partBytes])
 }
 
-/** When logs have blocks to free: after a trim or their deletion, and because they expire. */
+/** The indexes of logs with blocks to free: after a trim or their deletion, and because they expire. */
 export type DueIndex = 't' | 'x'
 
 /** The key that states that a log has blocks to free from this time on. */

@@ -66,7 +66,7 @@ export class Draft implements KeyValueBatch {
     this.frees = frees
   }
 
-  /** Replaces the entry of a log, expecting the one that was read, and moves it in the indexes of due logs. */
+  /** Replaces the entry of a log, expecting the one that was read, and moves it in the indexes. */
   putLog(logId: string, before: LogEntry, log: KeyValueLog | undefined): void {
     const value = encodeLog(log)
     this.expected.push([logKey(logId), before.value])
@@ -88,7 +88,7 @@ export class Draft implements KeyValueBatch {
   }
 }
 
-/** When a log is due in each index; null for never. */
+/** The times at which a log is due in each index; null for never. */
 type DueTimes = Readonly<Record<DueIndex, number | null>>
 
 /** Deleted logs are always due. */

@@ -56,7 +56,7 @@ export interface FreeChange {
   readonly next: FirstBlock | null
 }
 
-/** What tells when a block can be freed. */
+/** The part of a block that tells when it can be freed. */
 export type FirstBlock = Pick<BlockSummary, 'firstSeqNum' | 'endSeqNum' | 'expiresAt'>
 
 const SUMMARY = new Fields<BlockSummary>(

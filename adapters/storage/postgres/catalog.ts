@@ -41,8 +41,8 @@ export class PostgresCatalog {
 
   /**
    * Applies the changes in one statement: `planCommit` would have to read the documents first, and lock them
-   * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id goes
-   * with them, so that a commit whose connection was lost can be told from one that did not happen.
+   * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id
+   * goes with them, so that a commit whose connection was lost can be told from one that did not happen.
    */
   async commit(changes: readonly CatalogChange[], now: number): Promise<void> {
     const rows = rowsOf(changes)

@@ -38,13 +38,13 @@ interface Part {
   readonly id: string
   /** How much precedes its data in the object. */
   readonly headerBytes: number
-  /** Where its data begin in the file. */
+  /** The position of its data in the file. */
   readonly position: number
   readonly bytes: number
 }
 
 interface StoredFile {
-  /** What the keys of its parts begin with; undefined for a journal. */
+  /** The beginning of the keys of its parts; undefined for a journal. */
   readonly key?: string
   readonly parts: Part[]
   /** The key of the piece that confirms a checkpoint. */
@@ -176,7 +176,7 @@ export class BucketMedium implements Medium {
     })
   }
 
-  /** What is requested after it does not have to succeed. */
+  /** Makes one attempt of each further request, because none has to succeed. */
   async close(): Promise<void> {
     this.#bucket.stopRepeating()
   }
@@ -236,7 +236,7 @@ export class BucketMedium implements Medium {
     await this.#removeAll(unused)
   }
 
-  /** Reads the headers of the pieces. Resolves to the keys of those that confirm checkpoints, by their keys. */
+  /** Reads the headers of the pieces. Resolves to those that confirm checkpoints, by the keys of these. */
   async #readChain(): Promise<Map<string, string>> {
     const objects = (await this.#bucket.list(CHAIN)).filter(({ bytes }) => bytes > PIECE_HEADER_BYTES)
     const heads: (Buffer | undefined)[] = new Array(objects.length)
@@ -285,8 +285,8 @@ async function lastIndex(bucket: S3Bucket): Promise<number> {
 }
 
 /**
- * Adds a piece without data to the end of the chain. Resolves to its number. Rejects for a bucket that ignores
- * the condition of a write: two writers would not notice each other.
+ * Adds a piece without data to the end of the chain. Resolves to its number. Rejects for a bucket that
+ * ignores the condition of a write: two writers would not notice each other.
  */
 async function addFence(bucket: S3Bucket): Promise<number> {
   const startedAt = performance.now()

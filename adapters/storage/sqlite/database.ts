@@ -38,8 +38,8 @@ const TABLES = [
   `headwater_documents (
     collection TEXT, key BLOB, value TEXT, version INTEGER, PRIMARY KEY (collection, key)
   ) WITHOUT ROWID`,
-  // `head` is JSON; null in a deleted log that still has blocks. The times are those of its first block, which
-  // is freed first: when it was trimmed, or 0 in a deleted log, and when it expires.
+  // `head` is JSON; null in a deleted log that still has blocks. The times are those of its first block,
+  // which is freed first: when it was trimmed, or 0 in a deleted log, and when it expires.
   `headwater_logs (
     id TEXT PRIMARY KEY, head TEXT, metered_bytes INTEGER, trimmed_at INTEGER, expires_at INTEGER
   ) WITHOUT ROWID`,

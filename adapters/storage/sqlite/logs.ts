@@ -20,7 +20,7 @@ const PART_BYTES = 1_048_576
 const PAGE_BLOCKS = 100
 /** Most reclaims free only a few blocks of a log. */
 const RECLAIM_PAGE_BLOCKS = 4
-/** When an empty log has something to free. */
+/** The times of an empty log, which has nothing to free. */
 const NEVER = { trimmedAt: null, expiresAt: null }
 
 /** The heads and blocks of all logs. Methods that write are part of a transaction. */
@@ -110,7 +110,7 @@ export class SqliteLogs implements LogHeads {
     return { more: due !== undefined, logIds: [...logIds] }
   }
 
-  /** Frees blocks at the beginning of a log; with the last ones of a deleted log, the log. Returns how many. */
+  /** Frees blocks at the beginning of a log; with the last ones, a deleted log. Returns how many. */
   #free(logId: string, head: Head | undefined, limits: ReclaimLimits, blocksMax: number): number {
     const freed: BlockSummary[] = []
     let kept: BlockSummary | undefined

@@ -87,7 +87,7 @@ export function delayMsOf(
   return sum
 }
 
-/** Returns the delays of a call, its fault, and the delays of its result, in the order in which they happen. */
+/** Returns the delays of a call, its fault, and the delays of its result, in their order. */
 export function inTimeOrder<Fault extends { readonly fault: string }>(
   faults: readonly (Fault | PlannedDelay)[],
   fault: Fault | undefined,
