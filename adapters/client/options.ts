@@ -18,25 +18,7 @@ export interface ClientLimits {
   readonly sessionInFlightBytes: number
 }
 
-/**
- * Options of `connect`.
- *
- * ```ts
- * const stop = new AbortController()
- * const hw = await connect({
- *   url: 'https://streams.example.com',
- *   token: 'the-token',
- *   headerPrefix: 's2',
- *   defaultRetention: 'server',
- *   http2: false,
- *   compression: false,
- *   requestTimeoutMs: 5000,
- *   limits: { appendWaitingBytes: 1024 * 1024, sessionInFlightBytes: 1024 * 1024 },
- *   random: Math.random,
- *   signal: stop.signal,
- * })
- * ```
- */
+/** Options of `connect`. */
 export interface ConnectOptions {
   /**
    * The address of the server or service: `https://streams.example`, or with the path at which a handler is

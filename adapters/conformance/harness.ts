@@ -2,28 +2,7 @@ import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import type { Storage, StorageManifest, StorageSession } from '../../src/storage/contract.ts'
 import { LogWriter } from './log-writer.ts'
 
-/**
- * Options of {@link conformanceSuite}.
- *
- * ```ts
- * const tests = conformanceSuite({
- *   manifest,
- *   make: async () => ({
- *     storage,
- *     // As after a restart of the process.
- *     reopen: async () => storage,
- *     // As after a crash, with sessions open.
- *     crash: async () => storage,
- *     dispose: async () => {},
- *   }),
- *   clock: systemClock,
- *   keepsDataWhenClosed: true,
- *   notificationMsMax: 1000,
- *   seeds: [1],
- *   randomOperations: 1000,
- * })
- * ```
- */
+/** Options of {@link conformanceSuite}. */
 export interface ConformanceOptions {
   /** Manifest of the storage that `make` returns: selects the tests that run. */
   readonly manifest: StorageManifest

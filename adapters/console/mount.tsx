@@ -66,18 +66,7 @@ function styleSheet(text: string): CSSStyleSheet {
   return sheet
 }
 
-/**
- * Options of the console.
- *
- * ```ts
- * const unmount = mountConsole(document.body, {
- *   fetch: (request) => fetch(request),
- *   url: 'https://streams.example.com',
- *   headerPrefix: 'svc',
- *   theme: 'dark',
- * })
- * ```
- */
+/** Options of the console. */
 export interface ConsoleOptions {
   /**
    * Sends a request: `createHandler(hw, { auth: 'none' })` for an engine in this page, `fetch` for a server,

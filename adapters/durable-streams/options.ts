@@ -11,14 +11,7 @@ import {
 
 import { APPEND_BYTES_MAX } from './messages.ts'
 
-/**
- * How the Durable Streams protocol serves the streams of a basin.
- *
- * ```ts
- * const mount: DurableStreamsMount = { basin: 'app', path: '/streams', longPollMs: 20_000, sseMs: 60_000 }
- * await serve(hw, { durableStreams: mount })
- * ```
- */
+/** How the Durable Streams protocol serves the streams of a basin. */
 export interface DurableStreamsMount {
   /** The basin of all streams. It is created with the first stream. */
   readonly basin: string
@@ -30,13 +23,7 @@ export interface DurableStreamsMount {
   readonly sseMs?: number | undefined
 }
 
-/**
- * Options of a handler for the Durable Streams protocol; most are those of `createHandler`.
- *
- * ```ts
- * const handler = createDurableStreamsHandler(hw, { basin: 'app', auth: 'none', cors: true })
- * ```
- */
+/** Options of a handler for the Durable Streams protocol; most are those of `createHandler`. */
 export interface DurableStreamsOptions
   extends DurableStreamsMount,
     Omit<HandlerOptions, 'publicMetrics' | 'basinDomains' | 'basin' | 'page'> {}

@@ -11,33 +11,7 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 
-/**
- * Options of `fold`.
- *
- * ```ts
- * const stop = new AbortController()
- * const count = fold(stream, {
- *   name: 'count',
- *   version: 1,
- *   initial: 0,
- *   reduce: (sum) => sum + 1,
- *   snapshots: basin.stream('snapshots'),
- *   create: true,
- *   trimmed: 'skip',
- *   schema: {
- *     '~standard': {
- *       version: 1,
- *       vendor: 'my-app',
- *       validate: (value) =>
- *         typeof value === 'number' ? { value } : { issues: [{ message: 'not a number' }] },
- *     },
- *   },
- *   onSnapshotError: (error) => console.error(error),
- *   signal: stop.signal,
- * })
- * console.log(count.value, count.confirmedValue)
- * ```
- */
+/** Options of `fold`. */
 export interface FoldOptions<State, Item> {
   /**
    * The name of the fold among those of its stream: at most 64 characters, without `/`. Folds with the same

@@ -1,19 +1,6 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
-/**
- * One HTTP request as the handler reads it, in any runtime.
- *
- * ```ts
- * const handler = createHandler(hw, {
- *   getToken(exchange) {
- *     const { method, path, query, host, hostname, isLoopback, isSecure } = exchange
- *     console.log(method, path, query, host, hostname, isLoopback, isSecure)
- *     console.log(exchange.signal.aborted, exchange.connection, exchange.source)
- *     return exchange.header('cookie')?.match(/token=([^;]+)/)?.[1]
- *   },
- * })
- * ```
- */
+/** One HTTP request as the handler reads it, in any runtime. */
 export interface RequestExchange {
   /** The method in capitals, such as `POST`. */
   readonly method: string

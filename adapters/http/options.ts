@@ -25,21 +25,7 @@ import type { RequestExchange } from './exchange.ts'
 import { type AllowedOrigins, assertCors, hostNameOf } from './origins.ts'
 import { SessionDrain } from './session-drain.ts'
 
-/**
- * Options of a handler.
- *
- * ```ts
- * const handler = createHandler(hw, {
- *   publicMetrics: true,
- *   cors: ['https://app.example.com'],
- *   compression: false,
- *   allowedHosts: ['streams.example.com'],
- *   basinDomains: ['streams.example.com'],
- *   limits: { bodyBytes: 1024 * 1024, pendingBodyBytes: 64 * 1024 * 1024 },
- *   onError: (error, { method, path, host }) => console.error(method, host, path, error),
- * })
- * ```
- */
+/** Options of a handler. */
 export interface HandlerOptions {
   /**
    * `'token'` (the default) requires an access token with every request except `/health` and `/ping`.
@@ -125,17 +111,7 @@ export interface HandlerLimits {
   readonly pendingBodyBytes?: number | undefined
 }
 
-/**
- * A web page, for people who open the address of a handler in a browser.
- *
- * ```ts
- * const page: HtmlPage = {
- *   html: '<!doctype html><title>Streams</title><p>The streams are below /v1.</p>',
- *   contentSecurityPolicy: "default-src 'none'",
- * }
- * const handler = createHandler(hw, { page })
- * ```
- */
+/** A web page, for people who open the address of a handler in a browser. */
 export interface HtmlPage {
   /** A complete document. Everyone can read it, so it must not contain a secret. */
   readonly html: string

@@ -27,17 +27,7 @@ import { durationOf, LINGER_MS } from './limits.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 import { abortResponse, discardUpload, type OpenShare, writeReply } from './reply.ts'
 
-/**
- * Options of {@link toNodeHandler}.
- *
- * ```ts
- * const streams = toNodeHandler(hw, {
- *   durableStreams: { basin: 'app', path: '/v1/stream', longPollMs: 20_000, sseMs: 60_000 },
- *   limits: { bodyBytes: 1024 * 1024, lingerMs: 500 },
- *   onError: (error, { method, path }) => console.error(method, path, error),
- * })
- * ```
- */
+/** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
   readonly limits?: NodeHandlerLimits | undefined

@@ -20,16 +20,7 @@ export function http2StreamOf(res: NodeResponse): ServerHttp2Stream | undefined 
   return 'stream' in res ? res.stream : undefined
 }
 
-/**
- * Certificate (with its chain) and private key in PEM.
- *
- * ```ts
- * import { readFileSync } from 'node:fs'
- *
- * const tls: TlsIdentity = { cert: readFileSync('cert.pem'), key: readFileSync('key.pem') }
- * await serve(hw, { tls, limits: { handshakeMs: 5000, headersMs: 5000, lingerMs: 500 } })
- * ```
- */
+/** Certificate (with its chain) and private key in PEM. */
 export interface TlsIdentity {
   /** The certificate, followed by its chain. */
   readonly cert: string | Uint8Array

@@ -85,15 +85,7 @@ const SERVE_OPTIONS: MembersOf<ServeOptions> = {
   limits: { ...NODE_HANDLER_OPTIONS.limits, handshakeMs: 'number', headersMs: 'number' },
 }
 
-/**
- * A server that listens.
- *
- * ```ts
- * const server = await serve(hw, { host: '127.0.0.1', port: 0, limits: { bodyBytes: 1024 * 1024 } })
- * console.log(server.url, server.host, server.port, server.address.family)
- * const { connections, http2Sessions, requests } = server.counts()
- * ```
- */
+/** A server that listens. */
 export interface NodeServer {
   /** The address without a trailing slash: `http://127.0.0.1:8787`. */
   readonly url: string

@@ -20,13 +20,7 @@ export interface StreamView<Item> {
   readonly error: Error | undefined
 }
 
-/**
- * Options of `useStream`.
- *
- * ```ts
- * const { records } = useStream(stream, { tailOffset: 100 }, { as: 'bytes', recordsMax: 500, create: true })
- * ```
- */
+/** Options of `useStream`. */
 export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
   /** The type of bodies and headers, as for `follow`. Default `'string'`. */
   readonly as?: Format | undefined
@@ -87,22 +81,7 @@ export interface RecordSource<Item> {
   equals?(other: unknown): boolean
 }
 
-/**
- * The part of a synced stream that `useStream` needs.
- *
- * ```ts
- * // A synced stream of which a component shows the texts.
- * const texts: ChangingSource<string> = {
- *   async *changes(query, options) {
- *     for await (const { isReset, confirmed, pending, isCaughtUp } of chat.changes(query, options)) {
- *       const items = pending.map(({ item }) => ({ item: item.body }))
- *       yield { isReset, confirmed: confirmed.map(({ body }) => body), pending: items, isCaughtUp }
- *     }
- *   },
- *   equals: (other) => other === texts,
- * }
- * ```
- */
+/** The part of a synced stream that `useStream` needs. */
 export interface ChangingSource<Item> {
   /** Iterates over changes: records that were confirmed, and all records that are pending. */
   changes(
@@ -121,43 +100,17 @@ export interface ChangingSource<Item> {
   equals?(other: unknown): boolean
 }
 
-/**
- * A stream that a component may follow.
- *
- * ```ts
- * function count(source: FollowedSource<TextRecord>): StreamViewStore<TextRecord> {
- *   return streamStore(source, { seqNum: 0 })
- * }
- * ```
- */
+/** A stream that a component may follow. */
 export type FollowedSource<Item> = RecordSource<Item> | ChangingSource<Item>
 
-/**
- * The records that a source yields.
- *
- * ```ts
- * type Item = ItemOf<SyncedStream, 'string'>
- * const bodyOf = ({ body }: Item) => body
- * ```
- */
+/** The records that a source yields. */
 export type ItemOf<Source, Format extends RecordFormat> = Source extends Stream
   ? RecordAs<Format>
   : Source extends FollowedSource<infer Item>
     ? Item
     : never
 
-/**
- * A synced stream, a mirror or an outbox, as far as `useSyncState` needs it.
- *
- * ```ts
- * function logState(source: StateSource<{ readonly kind: string }>): () => void {
- *   console.log('now', source.state.kind)
- *   const subscription = source.state$.subscribe(({ kind }) => console.log(kind))
- *   return () => subscription.unsubscribe()
- * }
- * logState(chat)
- * ```
- */
+/** A synced stream, a mirror or an outbox, as far as `useSyncState` needs it. */
 export interface StateSource<State> {
   /** The current state. */
   readonly state: State

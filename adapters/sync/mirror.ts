@@ -19,18 +19,7 @@ import { LocalCopy } from './local-copy.ts'
 import { Connection, type ConnectionEnd, endOfLocal, firstArrival } from './mirror-connection.ts'
 import { assertEnds, type MirrorOutbox } from './outbox.ts'
 
-/**
- * Options of `mirror`.
- *
- * ```ts
- * const stop = new AbortController()
- * const copy = mirror(server.basin('app').stream('log'), basin.stream('log'), {
- *   from: { tailOffset: 1000 },
- *   signal: stop.signal,
- *   random: Math.random,
- * })
- * ```
- */
+/** Options of `mirror`. */
 export interface MirrorOptions {
   /**
    * The start of a copy that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
@@ -84,13 +73,6 @@ const REPLACEMENTS_MAX = 3
  *
  * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
  * when it is closed, frozen or killed. All of them show the same state.
- *
- * ```ts
- * console.log(copy.remote.name, copy.local.name, copy.state.kind)
- * copy.retry()
- * await copy.restart({ from: { tailOffset: 100 } })
- * await copy.close()
- * ```
  */
 export class Mirror {
   /** The remote stream. */

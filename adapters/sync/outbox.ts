@@ -26,24 +26,7 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { OutboxSender } from './outbox-sender.ts'
 
-/**
- * Options of `outbox`.
- *
- * ```ts
- * const stop = new AbortController()
- * const box = outbox(basin.stream('outbox'), server.basin('app').stream('log'), {
- *   recordsMax: 1000,
- *   bytesMax: 1024 * 1024,
- *   afterRefusal: 'continue',
- *   signal: stop.signal,
- * })
- * const { number } = await box.append('hello')
- * console.log(number, box.state.kind)
- * box.state$.subscribe(({ kind }) => console.log(kind))
- * for (const { error, records } of box.failed) console.log(error.code, records.length)
- * await box.close()
- * ```
- */
+/** Options of `outbox`. */
 export interface OutboxOptions {
   /** How many records may wait for the server, at least 1. 100,000 by default. */
   readonly recordsMax?: number | undefined

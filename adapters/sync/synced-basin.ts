@@ -25,20 +25,7 @@ import { coordinate, type Membership } from './coordinator.ts'
 import { assertLeast, assertOutboxOptions, OUTBOX_OPTIONS } from './outbox.ts'
 import { type SyncedStream, type SyncedStreamOptions, syncedParts } from './synced-stream.ts'
 
-/**
- * Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream.
- *
- * ```ts
- * const rooms = await syncedBasin({
- *   remote: server.basin('rooms'),
- *   local: basin,
- *   connectionsMax: 10,
- *   createStreams: false,
- * })
- * for (const { name, state } of rooms.streams) console.log(name, state.kind, rooms.state.kind)
- * const files = rooms.stream('files', { as: 'bytes' })
- * ```
- */
+/** Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream. */
 export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as'> {
   /** The basin of a client. */
   readonly remote: Basin

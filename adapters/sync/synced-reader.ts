@@ -16,11 +16,6 @@ import { type ContentCodec, type SyncedChange, SyncedChanges } from './synced-ch
 /**
  * A read of a synced stream, made by `synced.read()`. It is cold: each iteration is a read of its own.
  * Leaving the loop and the signal end it.
- *
- * ```ts
- * for await (const record of chat.read()) console.log(record.body)
- * const everything = await chat.read().toArray()
- * ```
  */
 export class SyncedRead<Item> implements AsyncIterable<Item> {
   readonly #iterate: () => AsyncGenerator<Item, void, undefined>

@@ -12,17 +12,6 @@ export interface NumberedItem<Item> {
 /**
  * A change of a stream as a view, a fold or a component sees it: records that were confirmed since the change
  * before, and all records that are pending now.
- *
- * ```ts
- * const from = 0
- * for await (const change of todo.changes(from, { signal: AbortSignal.timeout(1000) })) {
- *   const { isReset, start, confirmed, position, pending, isCaughtUp } = change
- *   if (isReset) console.log('begin again at', start)
- *   for (const record of confirmed) console.log(record.body)
- *   for (const { number, item } of pending) console.log('not sent yet:', number, item.body)
- *   if (isCaughtUp) console.log('up to', position)
- * }
- * ```
  */
 export interface StreamChange<Confirmed, Pending> {
   /** Whether the local copy was replaced, which makes all records of earlier changes void. */

@@ -4,17 +4,7 @@ import { HeadwaterError } from '../model/errors.ts'
 import { isCommandShaped, type SequencedRecord } from '../model/record.ts'
 import type { NumberedItem, StreamChange } from './changes.ts'
 
-/**
- * The members of a record that every fold can use: its position, which a pending record does not have.
- *
- * ```ts
- * const lastAt = fold(todo, {
- *   version: 1,
- *   initial: 0,
- *   reduce: (latest, { seqNum, timestamp = 0 }: FoldedRecord) => (seqNum === undefined ? latest : timestamp),
- * })
- * ```
- */
+/** The members of a record that every fold can use: its position, which a pending record does not have. */
 export interface FoldedRecord {
   /** The position in the stream; undefined while the record is pending. */
   readonly seqNum?: number | undefined

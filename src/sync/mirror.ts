@@ -18,14 +18,6 @@ import { assertMembers, type Check, type MembersOf, unchecked } from '../model/v
  * - `stopped`: only the app can decide how to continue, for the `reason`; the local copy is kept as it is.
  *   `gap` are the records that are missing between it and the remote stream, if that was `trimmed`
  * - `closed`: the mirror was closed
- *
- * ```ts
- * copy.state$.subscribe((state) => {
- *   if (state.kind === 'catching-up') console.log(`${state.position} of ${state.tail}`)
- *   if (state.kind === 'offline') console.log(state.error.code, new Date(state.nextAttemptAt))
- *   if (state.kind === 'stopped') console.log(state.reason, state.error.code, state.gap?.from, state.gap?.to)
- * })
- * ```
  */
 export type MirrorState =
   | { readonly kind: 'connecting' }

@@ -11,17 +11,6 @@ export interface ListChange<Item> {
 /**
  * The records of a stream as a list that never changes: first the confirmed ones in the order of the server,
  * then the pending ones. The next view shares the memory of the one before.
- *
- * ```ts
- * chat.view$.subscribe(({ change }) => rows.splice(change.index, change.removed, ...change.inserted))
- * ```
- *
- * ```ts
- * chat.view$.subscribe((view) => {
- *   console.log(view.at(0)?.body, view.length, view.confirmedLength)
- *   for (const { body } of view.pending) console.log('not sent yet:', body)
- * })
- * ```
  */
 export class RecordView<Item> implements Iterable<Item> {
   /** The number of confirmed records: those before the pending ones. */

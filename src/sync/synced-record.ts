@@ -2,13 +2,7 @@ import { equalBytes, lossyTextOf, utf8 } from '../model/bytes.ts'
 import type { HeadwaterError } from '../model/errors.ts'
 import type { Header } from '../model/record.ts'
 
-/**
- * The device and the number that identify a record of an outbox (docs/protocol.md "Origin header").
- *
- * ```ts
- * for await (const { body, origin } of chat.read()) console.log(body, origin?.device, origin?.number)
- * ```
- */
+/** The device and the number that identify a record of an outbox (docs/protocol.md "Origin header"). */
 export interface RecordOrigin {
   /** The id of the outbox, and so of the device that the record was appended on. */
   readonly device: string
@@ -24,14 +18,7 @@ export interface TextContent {
   readonly body: string
 }
 
-/**
- * A record of a synced stream in bytes, without a position.
- *
- * ```ts
- * const files = syncedStream(server.basin('app').stream('files'), basin.stream('files'), { as: 'bytes' })
- * for await (const { headers, body } of files.read()) console.log(headers.length, body.length)
- * ```
- */
+/** A record of a synced stream in bytes, without a position. */
 export interface BytesContent {
   /** The headers, without the one that identifies the record. */
   readonly headers: readonly (readonly [name: Uint8Array, value: Uint8Array])[]
@@ -39,15 +26,7 @@ export interface BytesContent {
   readonly body: Uint8Array
 }
 
-/**
- * A JSON record of a synced stream, without a position.
- *
- * ```ts
- * for await (const { value, headers } of chat.json<{ readonly text: string }>().read()) {
- *   console.log(value.text, headers)
- * }
- * ```
- */
+/** A JSON record of a synced stream, without a position. */
 export interface JsonContent<Value> {
   /** The headers, without the one that identifies the record. */
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -72,16 +51,7 @@ export type ConfirmedRecord<Content = TextContent> = Content & {
   readonly origin: RecordOrigin | undefined
 }
 
-/**
- * A record that is durable on this device and waits for the server.
- *
- * ```ts
- * for await (const record of chat.read()) {
- *   if (record.isPending) console.log(record.key, record.error?.code ?? 'not sent yet', record.seqNum)
- *   else console.log(record.key, record.seqNum)
- * }
- * ```
- */
+/** A record that is durable on this device and waits for the server. */
 export type PendingRecord<Content = TextContent> = Content & {
   /** True: the record waits for the server. */
   readonly isPending: true

@@ -19,14 +19,7 @@ export type {
 } from '../log/verify.ts'
 export { verifyDirectory } from './verify-directory.ts'
 
-/**
- * Options of {@link filesystem}.
- *
- * ```ts
- * const options: FilesystemOptions = { durability: 'process-crash' }
- * const hw = await open({ storage: filesystem('./cache', options) })
- * ```
- */
+/** Options of {@link filesystem}. */
 export interface FilesystemOptions {
   /**
    * The failure that an append survives once it resolves. `'power-loss'` (the default): a power loss; all

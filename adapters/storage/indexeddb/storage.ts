@@ -12,16 +12,7 @@ import { SpaceReserve } from './reserve.ts'
 import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage } from './space.ts'
 import { IndexedDbStore } from './store.ts'
 
-/**
- * Options of `indexedDb`.
- *
- * ```ts
- * const storage = indexedDb('my-app', { durability: 'process-crash', lowSpaceShare: 0.1 })
- * storage.lowSpace$.subscribe(({ isFull, writtenBytes, usedBytes, quotaBytes, persisted }) => {
- *   console.log(storage.name, isFull, writtenBytes, usedBytes, quotaBytes, persisted)
- * })
- * ```
- */
+/** Options of `indexedDb`. */
 export interface IndexedDbOptions {
   /**
    * The failure that a resolved append survives: power loss, or only a crash of the browser (`process-crash`,

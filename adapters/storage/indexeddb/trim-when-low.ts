@@ -14,20 +14,7 @@ const DEFAULT_TRIM_BYTES = 1024 * 1024
 /** The number of records per step. */
 const STEP_RECORDS = 100
 
-/**
- * The members of a `Stream` that `trimWhenLow` needs.
- *
- * ```ts
- * const stop = trimWhenLow(indexedDb('my-app'), {
- *   streams: (): TrimmableStream[] => [
- *     {
- *       readBatch: (query) => stream.readBatch(query),
- *       trim: (trimPoint) => stream.trim(trimPoint),
- *     },
- *   ],
- * })
- * ```
- */
+/** The members of a `Stream` that `trimWhenLow` needs. */
 export interface TrimmableStream {
   /** Returns records from a sequence number on; none at the tail. */
   readBatch(query: { readonly seqNum: number; readonly count: number }): Promise<{
@@ -39,19 +26,7 @@ export interface TrimmableStream {
   trim(trimPoint: number): Promise<unknown>
 }
 
-/**
- * Options of `trimWhenLow`.
- *
- * ```ts
- * const stop = trimWhenLow(indexedDb('my-app'), {
- *   streams: () => [basin.stream('logs'), basin.stream('events')],
- *   freeShare: 0.2,
- *   onTrim: (trimmed, trimPoint) => console.log(trimmed.name, trimPoint),
- *   onError: (error) => console.error(error),
- *   clock: systemClock,
- * })
- * ```
- */
+/** Options of `trimWhenLow`. */
 export interface TrimWhenLowOptions<Stream extends TrimmableStream = TrimmableStream> {
   /** Returns the streams whose oldest records may be trimmed. Called each time that space is low. */
   readonly streams: () => Iterable<Stream> | Promise<Iterable<Stream>>

@@ -46,20 +46,7 @@ export interface VerifyNote {
   readonly log?: string | undefined
 }
 
-/**
- * The result of {@link verifyDirectory}.
- *
- * ```ts
- * const report = await verifyDirectory('./data')
- * const { files, bytes, formatVersions, documents, logs, blocks, records } = report
- * console.log(`format ${formatVersions}: ${files} files, ${bytes} bytes, ${records} records`)
- * console.log(documents, logs, blocks, report.problems.length, report.notes.length)
- * for (const { file, offset, problem, log, stream } of report.problems) {
- *   console.log(file, offset, problem, stream?.name ?? log)
- * }
- * for (const { file, offset, note, log } of report.notes) console.log(file, offset, note, log)
- * ```
- */
+/** The result of {@link verifyDirectory}. */
 export interface VerifyReport {
   /** Number of files read; 0 if nothing was ever written. */
   readonly files: number
@@ -91,17 +78,7 @@ export interface DirectoryProgress {
   readonly file: string
 }
 
-/**
- * Options of {@link verifyDirectory}.
- *
- * ```ts
- * const stop = new AbortController()
- * await verifyDirectory('./data', {
- *   onProgress: ({ done, total, file }) => console.log(`${file}: ${Math.round((100 * done) / total)} %`),
- *   signal: stop.signal,
- * })
- * ```
- */
+/** Options of {@link verifyDirectory}. */
 export interface DirectoryOptions {
   /** Receives the progress, often during the work. */
   readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined

@@ -10,17 +10,7 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { SqliteRow } from './database.ts'
 import { sqliteStorage } from './storage.ts'
 
-/**
- * The part of a Durable Object's `ctx.storage` that this storage uses.
- *
- * ```ts
- * // In a Durable Object, before the storage is opened.
- * ctx.storage.transactionSync(() => {
- *   for (const row of ctx.storage.sql.exec('SELECT name FROM sqlite_master')) console.log(row.name)
- * })
- * await ctx.storage.sync()
- * ```
- */
+/** The part of a Durable Object's `ctx.storage` that this storage uses. */
 export interface ObjectStorage {
   /** Throws in a class that is not listed in `new_sqlite_classes`. */
   readonly sql: { exec(query: string, ...bindings: unknown[]): Iterable<SqliteRow> }

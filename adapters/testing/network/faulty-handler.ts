@@ -19,17 +19,7 @@ import {
 import { millisecondsIn } from '../virtual-clock.ts'
 import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
 
-/**
- * A fetch handler: that of `headwater/http`, or an application that wraps it.
- *
- * ```ts
- * const slow: Handler = async (request) => {
- *   console.log(request.url)
- *   return handler(request)
- * }
- * const service = inProcessService(slow)
- * ```
- */
+/** A fetch handler: that of `headwater/http`, or an application that wraps it. */
 export type Handler = (request: Request) => Response | Promise<Response>
 
 /** Selects the requests that a fault affects. All from now on by default, until `heal()`. */
@@ -78,16 +68,6 @@ export interface FaultyHandlerOptions {
  * by at most one fault, the first that was planned, and by every delay.
  *
  * Network failures reject as in `fetch`: with a `TypeError` whose cause has a `code`.
- *
- * ```ts
- * const faulty = faultyHandler(handler)
- * faulty.respond(503, { code: 'unavailable', headers: { 'retry-after': '1' } })
- * faulty.duplicate({ when: ({ method }) => method === 'POST' })
- * faulty.delay('5s', { after: true })
- * const random = seededRandom(1)
- * faulty.drop({ when: () => random() < 0.1 })
- * for (const { call, method, path, fault } of faulty.log) console.log(call, method, path, fault)
- * ```
  */
 export interface FaultyHandler {
   (request: Request): Promise<Response>

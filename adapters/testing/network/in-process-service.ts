@@ -9,17 +9,7 @@ export interface InProcessServiceOptions {
   readonly accessToken?: string | undefined
 }
 
-/**
- * A service without a socket, created by {@link inProcessService}.
- *
- * ```ts
- * using service = inProcessService(createHandler(hw, { auth: 'none' }), { accessToken: 'a-token' })
- * console.log(service.url, service.clientOptions.accessToken)
- * const { endpoints, retry } = service.clientOptions
- * console.log(endpoints.account, endpoints.basin, retry.minBaseDelayMillis)
- * console.log(service.streamOptions.forceTransport)
- * ```
- */
+/** A service without a socket, created by {@link inProcessService}. */
 export interface InProcessService extends Disposable, AsyncDisposable {
   /** The unique URL of the service, for clients that need an endpoint. */
   readonly url: string
@@ -150,20 +140,7 @@ function handleUnlessAborted(handler: Handler, request: Request): Promise<Respon
   })
 }
 
-/**
- * The part of the published client's `S2` that selects `fetch` for its sessions.
- *
- * ```ts
- * class OwnClient implements FetchClient {
- *   constructor(readonly options: FetchClientOptions) {}
- *   basin(name: string) {
- *     const { account } = this.options.endpoints
- *     return { stream: (stream: string) => fetch(`${account}/streams/${name}/${stream}`) }
- *   }
- * }
- * const client = inProcessService(handler).connect(OwnClient)
- * ```
- */
+/** The part of the published client's `S2` that selects `fetch` for its sessions. */
 export interface FetchClient {
   /** Returns the handle of a basin. */
   basin(name: string): { stream: (name: string, options?: { forceTransport?: never }) => unknown }

@@ -48,21 +48,6 @@ export interface FaultyStorageOptions {
  * The storage contract holds in spite of faults: appends and commits are atomic, appends to one log take
  * effect in the order of the calls, and failures reject with `StorageFailure` or `StorageConflict`, which
  * state correctly whether nothing was written.
- *
- * ```ts
- * const faulty = faultyStorage(storage)
- * faulty.fail('append', { kind: 'conflict', after: true })
- * faulty.delay('read', '2s', { after: true })
- * faulty.tearReads()
- * faulty.dropNotifications()
- * faulty.duplicateNotifications()
- * faulty.delayNotifications('1s')
- * faulty.loseConnection()
- * faulty.restore()
- * const random = seededRandom(1)
- * faulty.fail('commit', { after: true, when: () => random() < 0.01 })
- * for (const { fault } of faulty.log) console.log(fault)
- * ```
  */
 export interface FaultyStorage extends Storage {
   /**

@@ -2,15 +2,7 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 import type { StorageFailureKind } from '../../../src/storage/errors.ts'
 import { type FaultPlan, type FaultPoint, inTimeOrder, type PlannedDelay } from '../faults/planned-faults.ts'
 
-/**
- * The calls of the storage contract that can fail.
- *
- * ```ts
- * const operations: StorageOperation[] = ['append', 'commit']
- * const faulty = faultyStorage(storage)
- * for (const operation of operations) faulty.failNext(operation)
- * ```
- */
+/** The calls of the storage contract that can fail. */
 export type StorageOperation =
   | 'open'
   | Exclude<
@@ -30,14 +22,7 @@ export const STORAGE_OPERATIONS: Readonly<Record<StorageOperation, true>> = {
   measure: true,
 }
 
-/**
- * The arguments of a call.
- *
- * ```ts
- * const isLarge = (...[{ blocks }]: StorageArguments<'append'>) => blocks.length > 1
- * faultyStorage(storage).fail('append', { when: isLarge })
- * ```
- */
+/** The arguments of a call. */
 export type StorageArguments<Operation extends StorageOperation> = Operation extends 'open'
   ? []
   : Parameters<StorageSession[Exclude<Operation, 'open'>]>
@@ -45,12 +30,6 @@ export type StorageArguments<Operation extends StorageOperation> = Operation ext
 /**
  * The kinds of `StorageFailure`, and `conflict` for a `StorageConflict`, which only commits and appends can
  * have.
- *
- * ```ts
- * const kinds: InjectedKind[] = ['io', 'quota', 'conflict']
- * const faulty = faultyStorage(storage)
- * for (const kind of kinds) faulty.failNext('append', { kind })
- * ```
  */
 export type InjectedKind = StorageFailureKind | 'conflict'
 
@@ -77,15 +56,6 @@ export interface DelayOptions<Operation extends StorageOperation>
 /**
  * An injected fault. `call` counts the calls of the operation in all sessions, from 1: a failure of `append`
  * 17 is repeated on a new storage by `fail('append', { nth: 17 })`.
- *
- * ```ts
- * const faulty = faultyStorage(storage)
- * faulty.fail('append', { nth: 3 })
- * for (const entry of faulty.log) {
- *   if (entry.fault === 'failure') console.log(entry.operation, entry.call, entry.kind, entry.after)
- *   if (entry.fault === 'delay') console.log(entry.operation, entry.call, entry.delayMs)
- * }
- * ```
  */
 export type StorageFault =
   | {
