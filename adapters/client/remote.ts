@@ -198,14 +198,11 @@ export class RemoteBasin extends Basin {
     return this.#sender.json(call, STREAM_PAGE.of)
   }
 
-  override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
+  override async config(options?: CallOptions): Promise<BasinConfig> {
     return basinConfig(this.#sender, this.name, options)
   }
 
-  override async reconfigureStored(
-    change: BasinReconfiguration,
-    options?: CallOptions,
-  ): Promise<BasinConfig> {
+  override async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
     const signal = begin(this.#sender, options, [this.name])
     assertBasinConfig(change)
     const text = basinChangeText(withKeptRetention(this.#sender, change))
@@ -320,7 +317,7 @@ export class RemoteStream extends Stream {
     return tailOf(this.#sender, this.#target, this.#begin(options))
   }
 
-  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
+  override async config(options?: CallOptions): Promise<StreamConfig> {
     const signal = this.#begin(options)
     return this.#sender.json(
       jsonCall('GET', this.#target.path, { basin: this.basinName, signal }),
@@ -328,10 +325,7 @@ export class RemoteStream extends Stream {
     )
   }
 
-  override async reconfigureStored(
-    change: StreamReconfiguration,
-    options?: CallOptions,
-  ): Promise<StreamConfig> {
+  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
     const basin = this.basinName
     const signal = this.#begin(options)
     assertStreamConfig(change)

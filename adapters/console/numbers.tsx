@@ -51,7 +51,7 @@ export async function streamNumbers(
     return { ...before, ...moved, rate, rates: [...(before.rates ?? []), rate].slice(-RATES_MAX) }
   }
   const [config, stored, records] = await Promise.all([
-    known(handle.storedConfig({ signal })),
+    known(handle.config({ signal })),
     known(storedBytes(connection, of, signal)),
     // Encrypted records cannot be read without the key.
     known(handle.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes', signal })),
@@ -69,7 +69,7 @@ export async function basinNumbers(
   const set = metricSetsOf({ basin }).find((one) => one.set === 'append-throughput')!
   const end = endOfUsage(Date.now()) * 1000
   const [config, bytes, appended] = await Promise.all([
-    known(connection.hw.basin(basin).storedConfig({ signal })),
+    known(connection.hw.basin(basin).config({ signal })),
     known(storedBytes(connection, { basin }, signal)),
     known(queryMetrics(connection, { basin }, set, RANGES[0], end, signal)),
   ])

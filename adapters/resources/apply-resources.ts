@@ -43,9 +43,9 @@ export async function* applyResources(
       {
         name: { basin },
         declared: config,
-        stored: () => handle.storedConfig(options),
+        stored: () => handle.config(options),
         create: () => hw.createBasin(basin, config, options),
-        reconfigure: () => handle.reconfigureStored(config, options),
+        reconfigure: () => handle.reconfigure(config, options),
       },
       dryRun,
     )
@@ -55,9 +55,9 @@ export async function* applyResources(
         {
           name: { basin, stream },
           declared: config,
-          stored: () => streamHandle.storedConfig(options),
+          stored: () => streamHandle.config(options),
           create: () => handle.createStream(stream, config, options),
-          reconfigure: () => streamHandle.reconfigureStored(config, options),
+          reconfigure: () => streamHandle.reconfigure(config, options),
         },
         dryRun,
       )

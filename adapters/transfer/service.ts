@@ -119,7 +119,7 @@ export class Service {
 
   /** Resolves to undefined if the basin does not exist. */
   async basinConfig(basin: string): Promise<BasinConfig | undefined> {
-    const call = (options: CallOptions) => this.#hw.basin(basin).storedConfig(options)
+    const call = (options: CallOptions) => this.#hw.basin(basin).config(options)
     const config = await this.#unlessMissing(`basin ${basin}`, call)
     if (config === undefined) return undefined
     const { storageClass } = SYSTEM_STREAM_CONFIG
@@ -133,7 +133,7 @@ export class Service {
 
   /** Resolves to undefined if the stream does not exist. */
   async streamConfig(ref: StreamPath): Promise<StreamConfig | undefined> {
-    const call = (options: CallOptions) => this.#stream(ref).storedConfig(options)
+    const call = (options: CallOptions) => this.#stream(ref).config(options)
     const config = await this.#unlessMissing(streamLabel(ref), call)
     return config && mergeStreamConfig(config, {})
   }

@@ -1,9 +1,4 @@
-import {
-  type BasinConfig,
-  type BasinReconfiguration,
-  type StreamConfigInput,
-  withoutStorageClass,
-} from '../model/config.ts'
+import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../model/config.ts'
 import { STREAM_CREATION, type StreamCreation } from '../model/creation.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
@@ -83,23 +78,13 @@ export abstract class Basin {
   abstract listStreams(query?: ListQuery, options?: CallOptions): Promise<Page<StreamInfo>>
 
   /** Resolves to the configuration of the basin. Rejects with `basin_not_found`. */
-  async config(options?: CallOptions): Promise<BasinConfig> {
-    return withoutClassOfStreams(await this.storedConfig(options))
-  }
+  abstract config(options?: CallOptions): Promise<BasinConfig>
 
   /**
    * Changes the configuration: an absent member keeps its value, `null` clears it. Resolves to the whole new
    * configuration. Rejects with `basin_not_found` or `basin_deletion_pending`.
    */
-  async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
-    return withoutClassOfStreams(await this.reconfigureStored(change, options))
-  }
-
-  /** @internal The configuration with the members that only the wire protocol has. */
-  abstract storedConfig(options?: CallOptions): Promise<BasinConfig>
-
-  /** @internal */
-  abstract reconfigureStored(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig>
+  abstract reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig>
 
   /**
    * Deletes the basin and its streams. Resolves when the streams are deleted: no append to them that begins
@@ -127,8 +112,4 @@ export abstract class Basin {
       ({ name }) => name,
     )
   }
-}
-
-function withoutClassOfStreams(config: BasinConfig): BasinConfig {
-  return { ...config, defaultStreamConfig: withoutStorageClass(config.defaultStreamConfig) }
 }

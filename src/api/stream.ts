@@ -1,5 +1,5 @@
 import type { RecordInput } from '../model/append-input.ts'
-import { type StreamConfig, type StreamReconfiguration, withoutStorageClass } from '../model/config.ts'
+import type { StreamConfig, StreamReconfiguration } from '../model/config.ts'
 import type { RestoredStream, StreamMetadata } from '../model/creation.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
@@ -111,23 +111,13 @@ export abstract class Stream {
   abstract checkTail(options?: CallOptions): Promise<StreamTail>
 
   /** Resolves to the whole configuration of the stream. Rejects with `stream_not_found`. */
-  async config(options?: CallOptions): Promise<StreamConfig> {
-    return withoutStorageClass(await this.storedConfig(options))
-  }
+  abstract config(options?: CallOptions): Promise<StreamConfig>
 
   /**
    * Changes the configuration: an absent member keeps its value, `null` returns it to the basin's default.
    * Resolves to the whole new configuration. Rejects with `stream_not_found`.
    */
-  async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
-    return withoutStorageClass(await this.reconfigureStored(change, options))
-  }
-
-  /** @internal The configuration with the members that only the wire protocol has. */
-  abstract storedConfig(options?: CallOptions): Promise<StreamConfig>
-
-  /** @internal */
-  abstract reconfigureStored(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig>
+  abstract reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig>
 
   /** Deletes the stream. Open sessions end with `stream_deleted`. Rejects with `stream_not_found`. */
   abstract delete(options?: CallOptions): Promise<void>

@@ -29,7 +29,7 @@ export type RetentionPolicy = { readonly ageSeconds: number } | 'infinite'
 
 /** The complete configuration of a stream (docs/protocol.md "Configuration"). */
 export interface StreamConfig {
-  /** @internal The storage class, which only the wire protocol has. */
+  /** The storage class, `express` by default: a label of the hosted service, which is stored and metered. */
   readonly storageClass?: StorageClass | undefined
   /** How long a record is kept after its append. A longer policy extends the records that are stored. */
   readonly retentionPolicy: RetentionPolicy
@@ -136,12 +136,6 @@ const STREAM_CONFIG: MembersOf<StreamReconfiguration> = {
 /** Throws `invalid` for a configuration of a stream, or a change of one, with an invalid member. */
 export function assertStreamConfig(config: StreamConfigInput | StreamReconfiguration): void {
   assertMembers(config, STREAM_CONFIG, 'config')
-}
-
-/** A configuration without the member that only the wire protocol has. */
-export function withoutStorageClass<Config extends StreamConfigInput>(config: Config): Config {
-  const { storageClass: _, ...rest } = config
-  return rest as Config
 }
 
 export const isCipher: Check = orNull(oneOf(['aegis-256', 'aes-256-gcm']))

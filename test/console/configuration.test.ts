@@ -41,13 +41,13 @@ describe('the configuration of the console', () => {
     }
     await remote.createBasin('basin-of-settings', basinConfigOf(chosen) as BasinConfigInput)
     const basin = remote.basin('basin-of-settings')
-    expect((await basin.storedConfig()).defaultStreamConfig).toEqual(config)
+    expect((await basin.config()).defaultStreamConfig).toEqual(config)
     await basin.createStream('logs', streamConfigOf(chosen) as StreamConfigInput)
     const stream = basin.stream('logs')
-    expect(await stream.storedConfig()).toMatchObject(config)
+    expect(await stream.config()).toMatchObject(config)
     const forever = streamConfigOf({ ...chosen, retention: 'forever' })
-    expect(await stream.reconfigureStored(forever)).toMatchObject({ ...config, retentionPolicy: 'infinite' })
-    expect((await basin.reconfigureStored(basinConfigOf({}))).defaultStreamConfig).not.toHaveProperty(
+    expect(await stream.reconfigure(forever)).toMatchObject({ ...config, retentionPolicy: 'infinite' })
+    expect((await basin.reconfigure(basinConfigOf({}))).defaultStreamConfig).not.toHaveProperty(
       'retentionPolicy',
     )
   })

@@ -241,10 +241,10 @@ export const configCommand = (context: CliContext) =>
 async function configured(hw: Headwater, name: ResourceName, change: object = {}) {
   if (name.stream === undefined) {
     const basin = hw.basin(name.basin)
-    return basinConfigJson(await (isEmpty(change) ? basin.storedConfig() : basin.reconfigureStored(change)))
+    return basinConfigJson(await (isEmpty(change) ? basin.config() : basin.reconfigure(change)))
   }
   const stream = streamOf(hw, name)
-  return streamConfigJson(await (isEmpty(change) ? stream.storedConfig() : stream.reconfigureStored(change)))
+  return streamConfigJson(await (isEmpty(change) ? stream.config() : stream.reconfigure(change)))
 }
 
 /** Flattens an object to rows of paths and values. */

@@ -55,8 +55,8 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={(signal) => handle.storedConfig({ signal })}
-            save={(values) => handle.reconfigureStored(basinConfigOf(values))}
+            load={(signal) => handle.config({ signal })}
+            save={(values) => handle.reconfigure(basinConfigOf(values))}
           >
             {(config) => <BasinConfigFields config={config} />}
           </ConfigForm>

@@ -75,8 +75,8 @@ export function StreamPage(props: {
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={(signal) => handle.storedConfig({ signal })}
-            save={(values) => handle.reconfigureStored(streamConfigOf(values))}
+            load={(signal) => handle.config({ signal })}
+            save={(values) => handle.reconfigure(streamConfigOf(values))}
           >
             {(config) => (
               <StreamConfigFields

@@ -62,12 +62,12 @@ function assertPlacement(placement: Pick<ReturnType<typeof decodeEnsureBasin>, '
 }
 
 export const getBasinConfig: Endpoint = async (request, hw) =>
-  jsonReply(basinConfigJson(await hw.basin(request.basin).storedConfig()))
+  jsonReply(basinConfigJson(await hw.basin(request.basin).config()))
 
 export const reconfigureBasin: Endpoint = async (request, hw) => {
   const { basin } = request
   const change = decodeBasinReconfiguration(await jsonBody(request))
-  return jsonReply(basinConfigJson(await hw.basin(basin).reconfigureStored(change)))
+  return jsonReply(basinConfigJson(await hw.basin(basin).reconfigure(change)))
 }
 
 export const deleteBasin: Endpoint = async (request, hw) => {
@@ -110,14 +110,14 @@ export const ensureStream: Endpoint = async (request, hw) => {
 
 export const getStreamConfig: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
-  return jsonReply(streamConfigJson(await basin.stream(request.stream).storedConfig()))
+  return jsonReply(streamConfigJson(await basin.stream(request.stream).config()))
 }
 
 export const reconfigureStream: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
   const { stream } = request
   const change = decodeStreamReconfiguration(await jsonBody(request))
-  return jsonReply(streamConfigJson(await basin.stream(stream).reconfigureStored(change)))
+  return jsonReply(streamConfigJson(await basin.stream(stream).reconfigure(change)))
 }
 
 export const deleteStream: Endpoint = async (request, hw) => {

@@ -145,16 +145,11 @@ export class EngineBasin extends Basin {
     })
   }
 
-  /** @internal */
-  override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
+  override async config(options?: CallOptions): Promise<BasinConfig> {
     return this.#run('get-basin-config', options, () => this.#services.basins.config(this.name))
   }
 
-  /** @internal */
-  override async reconfigureStored(
-    change: BasinReconfiguration,
-    options?: CallOptions,
-  ): Promise<BasinConfig> {
+  override async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
     const own = ownCopy(change)
     return this.#run('reconfigure-basin', options, () =>
       this.#services.basins.reconfigure(this.name, own, this.#caller.defaultRetention),

@@ -213,16 +213,11 @@ export class EngineStream extends Stream {
     return this.#caller.isOwner ? this.#services.reads.known(this.#target.ref) : undefined
   }
 
-  /** @internal */
-  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
+  override async config(options?: CallOptions): Promise<StreamConfig> {
     return this.#run('get-stream-config', options, (ref) => this.#services.streams.config(ref))
   }
 
-  /** @internal */
-  override async reconfigureStored(
-    change: StreamReconfiguration,
-    options?: CallOptions,
-  ): Promise<StreamConfig> {
+  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
     const own = ownCopy(change)
     return this.#run('reconfigure-stream', options, (ref) =>
       this.#services.streams.reconfigure(ref, own, this.#caller.defaultRetention),

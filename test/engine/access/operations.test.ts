@@ -131,7 +131,7 @@ async function state(): Promise<unknown> {
   const basin = hw.basin('basin')
   const stream = basin.stream('stream')
   const { items: streams } = await basin.listStreams()
-  const configs = [await basin.storedConfig(), await stream.storedConfig()]
+  const configs = [await basin.config(), await stream.config()]
   return { basins, issued, streams, configs, tail: await stream.checkTail() }
 }
 

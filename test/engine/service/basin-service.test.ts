@@ -134,7 +134,7 @@ onEveryKindOfStorage(() =>
       expect(await create('t')).toBe('noop')
       await hw.basin('one').reconfigure({ defaultStreamConfig: { storageClass: 'standard' } })
       await hw.basin('one').reconfigure({ createStreamOnRead: true })
-      const { defaultStreamConfig } = await hw.basin('one').storedConfig()
+      const { defaultStreamConfig } = await hw.basin('one').config()
       expect(defaultStreamConfig).toEqual({ storageClass: 'standard', retentionPolicy: 'infinite' })
       const infinite = { retentionPolicy: 'infinite' }
       expect((await hw.basin('one').config()).defaultStreamConfig).toEqual(infinite)

@@ -194,7 +194,7 @@ describe('a longer retention on a shared storage', () => {
       otherStream.append('c'),
       other.basin('basin').stream('stream').reconfigure({ storageClass: 'standard' }),
     ])
-    expect(await basin.stream('stream').storedConfig()).toMatchObject({
+    expect(await basin.stream('stream').config()).toMatchObject({
       retentionPolicy: 'infinite',
       storageClass: 'standard',
       timestamping: { mode: 'arrival' },
