@@ -2,7 +2,7 @@ import type { CallOptions } from '../../src/api/call-options.ts'
 import type { Headwater } from '../../src/api/headwater.ts'
 import { listAll } from '../../src/api/lists.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { basinConfig, mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
+import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
 import {
   type Engine,
   type ErrorCode,
@@ -121,9 +121,7 @@ export class Service {
   async basinConfig(basin: string): Promise<BasinConfig | undefined> {
     const call = (options: CallOptions) => this.#hw.basin(basin).config(options)
     const config = await this.#unlessMissing(`basin ${basin}`, call)
-    if (config === undefined) return undefined
-    const { storageClass } = SYSTEM_STREAM_CONFIG
-    return basinConfig({ ...config, defaultStreamConfig: { storageClass, ...config.defaultStreamConfig } })
+    return config && basinConfig(config)
   }
 
   /** Creates or reconfigures a basin. */

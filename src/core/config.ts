@@ -60,10 +60,16 @@ export function normalizeStreamConfig(config: StreamConfigInput): StreamConfigIn
   }
 }
 
+/** The defaults of a basin for its streams: what was set explicitly, and the storage class. */
+function streamDefaults(set: StreamConfigInput): StreamConfigInput {
+  const { storageClass = SYSTEM_STREAM_CONFIG.storageClass } = normalizeStreamConfig(set)
+  return normalizeStreamConfig({ ...set, storageClass })
+}
+
 /** Completes the configuration of a new basin with defaults (docs/protocol.md "Ensuring"). */
 export function basinConfig(input: BasinConfigInput): BasinConfig {
   return {
-    defaultStreamConfig: normalizeStreamConfig(input.defaultStreamConfig ?? {}),
+    defaultStreamConfig: streamDefaults(input.defaultStreamConfig ?? {}),
     streamCipher: input.streamCipher ?? null,
     createStreamOnAppend: input.createStreamOnAppend ?? false,
     createStreamOnRead: input.createStreamOnRead ?? false,
@@ -124,10 +130,11 @@ export function patchStreamConfig(
 /** The configuration of a basin after a change (docs/protocol.md "Reconfiguring"). */
 export function reconfiguredBasin(current: BasinConfig, change: BasinReconfiguration): BasinConfig {
   return {
-    defaultStreamConfig:
+    defaultStreamConfig: streamDefaults(
       change.defaultStreamConfig === null
         ? {}
         : patchStreamConfig(current.defaultStreamConfig, change.defaultStreamConfig ?? {}),
+    ),
     streamCipher: change.streamCipher === undefined ? current.streamCipher : change.streamCipher,
     createStreamOnAppend: change.createStreamOnAppend ?? current.createStreamOnAppend,
     createStreamOnRead: change.createStreamOnRead ?? current.createStreamOnRead,

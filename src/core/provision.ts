@@ -1,5 +1,5 @@
 import type { BasinConfig, BasinConfigInput, StreamConfig, StreamConfigInput } from '../model/config.ts'
-import { basinConfig, normalizeStreamConfig, SYSTEM_STREAM_CONFIG } from './config.ts'
+import { basinConfig, normalizeStreamConfig } from './config.ts'
 
 /**
  * Identifies the creation of a basin by its request token and its configuration before defaults
@@ -33,14 +33,7 @@ export function decideEnsure<Config extends BasinConfig | StreamConfig>(
   desired: Config,
 ): 'create' | 'update' | 'noop' {
   if (existing === undefined) return 'create'
-  return sameConfig(withStorageClass(existing.config), withStorageClass(desired)) ? 'noop' : 'update'
-}
-
-/** An unset default storage class is reported like one that is set (docs/protocol.md "Configuration"). */
-function withStorageClass<Config extends BasinConfig | StreamConfig>(config: Config): Config {
-  if (!('defaultStreamConfig' in config)) return config
-  const { storageClass } = SYSTEM_STREAM_CONFIG
-  return { ...config, defaultStreamConfig: { storageClass, ...config.defaultStreamConfig } }
+  return sameConfig(existing.config, desired) ? 'noop' : 'update'
 }
 
 /** Whether two configurations are equal. Both must be normalized: the order of members counts. */

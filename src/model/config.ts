@@ -65,8 +65,8 @@ type Group = 'timestamping' | 'deleteOnEmpty'
 /** The complete configuration of a basin. */
 export interface BasinConfig {
   /**
-   * The defaults of new streams: only members that were set explicitly, and the retention of a basin that was
-   * created in process.
+   * The defaults of new streams: members that were set explicitly, the storage class, and the retention of a
+   * basin that was created in process.
    */
   readonly defaultStreamConfig: StreamConfigInput
   /** The cipher of new streams; null stores them in plain form. Existing streams keep theirs. */

@@ -44,7 +44,8 @@ onEveryKindOfStorage(() =>
         await stream.append('a')
         await hw.basin(basin).stream('other').append('b')
         expect((await hw.basin(basin).stream('other').config()).retentionPolicy).toBe('infinite')
-        expect((await hw.basin(basin).config()).defaultStreamConfig).toEqual({ retentionPolicy: 'infinite' })
+        const { defaultStreamConfig } = await hw.basin(basin).config()
+        expect(defaultStreamConfig.retentionPolicy).toBe('infinite')
       }
       // A year of background work would take too long.
       await hw.close()
