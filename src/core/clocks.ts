@@ -33,19 +33,6 @@ export function confirmTime(
   return { at: now, stepAt: null }
 }
 
-/**
- * Whether the clock was set back, or has just stepped forward. `isRunning` says whether it was watched
- * before: otherwise the time has probably passed while nothing ran.
- */
-export function isSuspicious(
-  known: ConfirmedTime,
-  { stepAt }: ConfirmedTime,
-  now: number,
-  isRunning: boolean,
-): boolean {
-  return stepAt === null ? now < known.at - STEP_MS_MIN : isRunning && stepAt !== known.stepAt
-}
-
 /** How far a clock is ahead of another one, in milliseconds. */
 export interface ClockOffset {
   /** Negative if it is behind. */

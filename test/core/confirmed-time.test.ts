@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type ConfirmedTime, confirmTime, isSuspicious } from '../../src/core/clocks.ts'
+import { type ConfirmedTime, confirmTime } from '../../src/core/clocks.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -83,27 +83,5 @@ describe('the time that is confirmed', () => {
         }
       }),
     )
-  })
-})
-
-describe('a change of the clock is reported', () => {
-  const known = { at: START, stepAt: null }
-  it.each([
-    ['a clock that runs on', MINUTE, true, false],
-    ['a correction', -10 * MINUTE, true, false],
-    ['a clock that was set back', -HOUR, false, true],
-    ['a step while the clock is watched', HOUR, true, true],
-    ['a time during which nothing ran', HOUR, false, false],
-  ])('%s', (_, by, isRunning, expected) => {
-    const now = START + by
-    expect(isSuspicious(known, confirmTime(known, now, isRunning ? START : undefined), now, isRunning)).toBe(
-      expected,
-    )
-  })
-
-  it('once', () => {
-    const step = confirmTime(known, START + HOUR, START)
-    const next = confirmTime(step, START + HOUR + MINUTE, START + HOUR)
-    expect(isSuspicious(step, next, START + HOUR + MINUTE, true)).toBe(false)
   })
 })

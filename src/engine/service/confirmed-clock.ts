@@ -1,27 +1,21 @@
-import { type ConfirmedTime, confirmTime, isSuspicious } from '../../core/clocks.ts'
-import { HeadwaterError } from '../../model/errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { StorageSession } from '../../storage/contract.ts'
+import { type ConfirmedTime, confirmTime } from '../../core/clocks.ts'
 import { getDocument, putDocument } from '../../storage/documents.ts'
+import type { EngineContext } from '../context.ts'
 
 /** How far the stored time may lag behind, in milliseconds. Less than a step. */
 const LAG_MS_MAX = 600_000
 
 /** The time by which records are deleted for good: see `core/clocks.ts`. */
 export class ConfirmedClock {
-  readonly #session: StorageSession
-  readonly #clock: Clock
-  readonly #onBackgroundError: (error: unknown) => void
+  readonly #context: EngineContext
   #time: ConfirmedTime | undefined
   /** The time of the last look. */
   #seenAt: number | undefined
   /** The version of the document that `#time` continues. */
   #version: number | undefined
 
-  constructor(session: StorageSession, clock: Clock, onBackgroundError: (error: unknown) => void) {
-    this.#session = session
-    this.#clock = clock
-    this.#onBackgroundError = onBackgroundError
+  constructor(context: EngineContext) {
+    this.#context = context
   }
 
   /** Whether the clock has stepped forward, so that nothing is deleted by it until that is confirmed. */
@@ -31,34 +25,22 @@ export class ConfirmedClock {
 
   /** Resolves to a time that never exceeds that of the clock. */
   async now(): Promise<number> {
-    const session = this.#session
-    const now = (await session.now?.()) ?? this.#clock.now()
+    const { session, clock } = this.#context
+    const now = (await session.now?.()) ?? clock.now()
     const stored = await getDocument(session, 'settings', 'confirmed-time')
     const saved = stored?.value
-    const isRunning = this.#time !== undefined
     // Another engine may have looked at its clock meanwhile.
     if (stored?.version !== this.#version) this.#time = saved
     this.#version = stored?.version
-    const known = this.#time
-    const time = confirmTime(known, now, this.#seenAt)
-    this.#seenAt = now
-    const { at, stepAt } = time
+    const time = confirmTime(this.#time, now, this.#seenAt)
     this.#time = time
-    if (known !== undefined && isSuspicious(known, time, now, isRunning)) {
-      this.#onBackgroundError(stepError(known, now))
-    }
-    if (saved?.stepAt !== stepAt || Math.abs(saved.at - at) >= LAG_MS_MAX) {
-      const confirmed = { at, stepAt }
+    this.#seenAt = now
+    if (saved?.stepAt !== time.stepAt || Math.abs(saved.at - time.at) >= LAG_MS_MAX) {
       // Known here in any case, and reclaiming works without space.
       await session
-        .commit([putDocument('settings', 'confirmed-time', confirmed, stored?.version ?? null)])
+        .commit([putDocument('settings', 'confirmed-time', time, stored?.version ?? null)])
         .catch(() => {})
     }
-    return at
+    return time.at
   }
-}
-
-function stepError({ at }: ConfirmedTime, now: number): HeadwaterError {
-  const [from, to] = [at, now].map((time) => new Date(time).toJSON())
-  return new HeadwaterError('storage', `the clock stepped from ${from} to ${to}`)
 }
