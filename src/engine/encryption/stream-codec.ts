@@ -1,6 +1,6 @@
 import { admit, admitsAll } from '../../core/read-plan.ts'
 import type { AppendBatch, BatchPart } from '../../model/append-input.ts'
-import { EMPTY_BYTES, equalSecrets, utf8 } from '../../model/bytes.ts'
+import { EMPTY_BYTES, utf8 } from '../../model/bytes.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../model/record.ts'
@@ -189,18 +189,8 @@ class EncryptedReader implements RecordReader {
     return { ...block, data: parsed.segment.skeleton }
   }
 
-  /** Opens a live batch once for all followers with the same key, which also share its encodings. */
   openLive(live: LiveBatch): MaybePromise<ReadBatch> {
-    const known = openedBatches.get(live) ?? new Set()
-    openedBatches.set(live, known)
-    for (const opened of known) if (isSameKey(opened.key, this.#key)) return opened.batch
-    const opening = this.#open(live.block)
-    const batch = andThen(opening, ({ data }) => withData(live, data))
-    const opened = { key: this.#key, batch }
-    known.add(opened)
-    // The cipher may work for the next follower.
-    if (isPromise(batch)) batch.catch(() => known.delete(opened))
-    return batch
+    return andThen(this.#open(live.block), ({ data }) => withData(live, data))
   }
 
   /** Opens all of a block. Needs the key only if it has ordinary records. */
@@ -237,17 +227,4 @@ function checkPositions(block: StoredBlock, skeleton: readonly SequencedRecord[]
   }
   const ends = seqNum === block.endSeqNum && timestamp === block.lastTimestamp
   if (!ends || skeleton[0]?.timestamp !== block.firstTimestamp) throw new RangeError('positions differ')
-}
-
-interface OpenedBatch {
-  readonly key: EncryptionKey
-  readonly batch: MaybePromise<ReadBatch>
-}
-
-/** The live batches that were opened, each kept as long as the sealed one. */
-const openedBatches = new WeakMap<LiveBatch, Set<OpenedBatch>>()
-
-/** Compares by value, in constant time. */
-function isSameKey(one: EncryptionKey, other: EncryptionKey): boolean {
-  return one === other || equalSecrets(one.bytes, other.bytes)
 }

@@ -45,7 +45,7 @@ export interface RecordReader {
   positions(block: StoredBlock): readonly StreamPosition[]
   /** Returns at least what is wanted of the block in plain text; undefined if the limits admit none of it. */
   open(block: StoredBlock, wanted: Wanted): MaybePromise<StoredBlock | undefined>
-  /** Returns the plain form of a live batch, shared by all followers with the same key. */
+  /** Returns the plain form of a live batch. */
   openLive(live: LiveBatch): MaybePromise<ReadBatch>
 }
 

@@ -173,24 +173,6 @@ describe.each(CIPHERS)('following with %s', (_, suite) => {
     expect(batch!.meteredBytes).toBe(9 + 8 + 2 + 5 + 1 + 8 + 2 + 3)
   })
 
-  it('opens a batch once for all followers with the same key, by value', async () => {
-    let opens = 0
-    const open: CipherSuite['open'] = (...args) => {
-      opens++
-      return suite.open(...args)
-    }
-    const engine = await openEncrypted({ ...suite, open })
-    const keys = [key(1), key(1), Buffer.from(key(1)).toString('base64')]
-    const states = keys.map((encryptionKey) => follow(engine.with(encryptionKey)))
-    await engine.clock.settle()
-    await engine.with().append('a')
-    await expect.poll(() => states.map(({ batches }) => batches.length)).toEqual([1, 1, 1])
-    expect(opens).toBe(1)
-    expect(new Set(states.map(({ batches }) => batches[0]!.records)).size).toBe(1)
-    // Each record is encoded once for all followers.
-    expect(new Set(states.map(({ batches }) => batches[0]!.data)).size).toBe(1)
-  })
-
   it('ends only the followers with another key', async () => {
     const engine = await openEncrypted(suite)
     const [right, ...wrong] = [1, 2, 2].map((fill) => follow(engine.with(key(fill))))
