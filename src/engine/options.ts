@@ -14,7 +14,7 @@ import { idFrom, secureRandom } from '../runtime/random.ts'
 import type { Storage } from '../storage/contract.ts'
 import type { CipherSuite } from './encryption/cipher-suite.ts'
 import { Ciphers } from './encryption/ciphers.ts'
-import { NO_USAGE, type UsageModule } from './service/usage.ts'
+import { NO_USAGE, type UsageModule } from './usage.ts'
 
 /** Limits of an engine, for all of its callers together. Sizes are metered bytes. */
 export interface EngineLimits {

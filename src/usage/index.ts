@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import type { UsageModule } from '../engine/service/usage.ts'
+import type { UsageModule } from '../engine/usage.ts'
 import { StoredUsageMeter } from './usage-meter.ts'
 
 export type {
@@ -16,7 +16,7 @@ export type {
   UsageMeter,
   UsageModule,
   UsageRecorder,
-} from '../engine/service/usage.ts'
+} from '../engine/usage.ts'
 
 /**
  * Meters usage for `open({ storage, usage: usageMetrics() })`: operations, appends, reads and stored bytes of

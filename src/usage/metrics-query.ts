@@ -19,7 +19,7 @@ import {
   seriesName,
   type UsagePoint,
 } from '../core/usage/resolutions.ts'
-import type { MetricsService, UsageContext } from '../engine/service/usage.ts'
+import type { MetricsService, UsageContext } from '../engine/usage.ts'
 import { OPERATIONS } from '../model/access.ts'
 import { assertValid } from '../model/errors.ts'
 import type {

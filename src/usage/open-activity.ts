@@ -1,5 +1,5 @@
 import { alignDown, MINUTE_SECONDS } from '../core/usage/resolutions.ts'
-import type { UsageConnection } from '../engine/streams/table.ts'
+import type { UsageConnection } from '../engine/usage.ts'
 
 const MINUTE_MS = MINUTE_SECONDS * 1000
 

@@ -12,7 +12,7 @@ import {
   type Resolution,
   STORED_BYTES,
 } from '../core/usage/resolutions.ts'
-import type { UsageContext } from '../engine/service/usage.ts'
+import type { UsageContext } from '../engine/usage.ts'
 import type { StorageSession } from '../storage/contract.ts'
 import { documentPages, getDocument, putDocument, streamKey } from '../storage/documents.ts'
 import { basinScope, parseUsageKey, resolutionPrefix, UnstoredUsage, usageKey } from './usage-store.ts'

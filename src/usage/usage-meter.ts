@@ -1,11 +1,5 @@
 import { ACTIVE, alignDown, MINUTE_SECONDS, STORED_BYTES, seriesName } from '../core/usage/resolutions.ts'
-import type {
-  AppendUsage,
-  MetricsService,
-  UsageContext,
-  UsageCounters,
-  UsageMeter,
-} from '../engine/service/usage.ts'
+import type { AppendUsage, MetricsService, UsageContext, UsageCounters, UsageMeter } from '../engine/usage.ts'
 import { GROUP_OF, type Operation } from '../model/access.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'

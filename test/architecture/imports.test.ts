@@ -6,6 +6,7 @@ import { parseModule, readSources, type SourceModule } from './source-module.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const OF_ALL = ['src/model', 'src/core', 'src/runtime', 'src/storage']
+const OF_ENGINE = ['src/engine/errors.ts', 'src/engine/context.ts', 'src/engine/usage.ts', ...OF_ALL]
 /**
  * What each layer may import besides itself. A path belongs to the first layer that contains it. A slash at
  * the end includes all layers below.
@@ -20,34 +21,28 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/engine/errors.ts': OF_ALL,
   'src/engine/log': ['src/engine/errors.ts', 'src/api', ...OF_ALL],
   'src/engine/encryption': ['src/engine/errors.ts', 'src/engine/log', ...OF_ALL],
-  'src/engine/streams': ['src/engine/errors.ts', 'src/engine/log', ...OF_ALL],
-  'src/engine/service': [
+  'src/engine/streams': ['src/engine/log', ...OF_ENGINE],
+  'src/engine/service': ['src/engine/streams', 'src/engine/log', 'src/api', ...OF_ENGINE],
+  'src/engine/access': ['src/engine/service', 'src/engine/streams', 'src/api', ...OF_ENGINE],
+  'src/engine/usage.ts': OF_ALL,
+  'src/engine/options.ts': ['src/engine/encryption', 'src/engine/usage.ts', ...OF_ALL],
+  'src/engine/context.ts': [
     'src/engine/errors.ts',
-    'src/engine/streams',
-    'src/engine/log',
-    'src/api',
+    'src/engine/options.ts',
+    'src/engine/usage.ts',
     ...OF_ALL,
   ],
-  'src/engine/access': [
-    'src/engine/errors.ts',
-    'src/engine/service',
-    'src/engine/streams',
-    'src/api',
-    ...OF_ALL,
-  ],
-  'src/engine/options.ts': ['src/engine/encryption', 'src/engine/service', ...OF_ALL],
   'src/engine/api': [
-    'src/engine/errors.ts',
     'src/engine/options.ts',
     'src/engine/access',
     'src/engine/service',
     'src/engine/streams',
     'src/engine/log',
     'src/api',
-    ...OF_ALL,
+    ...OF_ENGINE,
   ],
   'src/engine': ['src/engine/', 'src/api', ...OF_ALL],
-  'src/usage': ['src/engine/service', 'src/engine/streams', ...OF_ALL],
+  'src/usage': ['src/engine/usage.ts', ...OF_ALL],
   'src/wire': OF_ALL,
   'src/index.ts': ['src/wire', 'src/engine', 'src/engine/', 'src/api', ...OF_ALL],
 }

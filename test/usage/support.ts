@@ -1,5 +1,5 @@
 import type { VirtualClock } from '../../adapters/testing/index.ts'
-import { acquireSession } from '../../src/engine/errors.ts'
+import { acquireSession } from '../../src/engine/context.ts'
 import type {
   AccountMetricSet,
   BasinMetricSet,

@@ -17,13 +17,14 @@ import { assertValid, invalid } from '../../model/errors.ts'
 import { EMPTY_PAGE, type ListQuery, type Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
 import { assertText, type Members } from '../../model/validation.ts'
-import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { unlessAborted } from '../../runtime/abort.ts'
 import { andThen, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
+import type { EngineContext } from '../context.ts'
 import { permissionDenied } from '../errors.ts'
 import type { Admission } from '../service/admission.ts'
-import type { UsageRecorder } from '../service/usage.ts'
-import type { StreamTarget, UsageConnection } from '../streams/table.ts'
+import type { StreamTarget } from '../streams/table.ts'
+import type { UsageConnection } from '../usage.ts'
 import type { Identity, TokenLookup, Tokens, TokenWatch } from './tokens.ts'
 
 /** What a caller may do (docs/protocol.md "Permissions"), and its names of streams. */
@@ -137,10 +138,8 @@ export class Permit {
 
 const OWNER_PERMIT = new Permit(undefined)
 
-export interface CallerContext {
+export interface CallerContext extends EngineContext {
   readonly tokens: Tokens
-  readonly usage: UsageRecorder
-  readonly closing: SharedSignal
   readonly admission: Admission
 }
 

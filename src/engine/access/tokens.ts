@@ -10,10 +10,11 @@ import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../model/limits.ts'
 import { SharedSignal } from '../../runtime/abort.ts'
-import { type Clock, trackExternalWork } from '../../runtime/clock.ts'
+import { trackExternalWork } from '../../runtime/clock.ts'
 import { nodeCrypto } from '../../runtime/node.ts'
-import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange } from '../../storage/contract.ts'
 import { getDocument, putDocument, type TokenDocument, type Versioned } from '../../storage/documents.ts'
+import type { EngineContext } from '../context.ts'
 import { authnError, permissionDenied, tokenEndedError } from '../errors.ts'
 import type { Catalog } from '../streams/catalog.ts'
 
@@ -62,12 +63,8 @@ interface WatchedToken {
   checkingSince: number | undefined
 }
 
-export interface TokensContext {
-  readonly session: StorageSession
+export interface TokensContext extends EngineContext {
   readonly catalog: Catalog
-  readonly clock: Clock
-  readonly onBackgroundError: (error: unknown) => void
-  readonly closing: SharedSignal
 }
 
 /**

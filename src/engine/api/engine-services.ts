@@ -3,7 +3,8 @@ import { HeadwaterError } from '../../model/errors.ts'
 import { SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import { offsetClock } from '../../runtime/clock.ts'
 import { Tokens } from '../access/tokens.ts'
-import { acquireSession, closedError } from '../errors.ts'
+import { acquireSession, type EngineContext } from '../context.ts'
+import { closedError } from '../errors.ts'
 import { ReadBudget } from '../log/read-budget.ts'
 import type { EngineSettings } from '../options.ts'
 import { Admission } from '../service/admission.ts'
@@ -60,9 +61,8 @@ export type EngineServices = Awaited<ReturnType<typeof openServices>>
 
 /** Opens the storage, and constructs everything that works on it. */
 export async function openServices(settings: EngineSettings, signal: AbortSignal | undefined) {
-  const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
-  const { manifest } = storage
-  const closing = new SharedSignal()
+  const { storage, limits, trimGraceMs, onBackgroundError } = settings
+  const { shared, notifications } = storage.manifest
   /** The storage may report changes while it opens. */
   let opened: StreamTable | undefined
   signal?.throwIfAborted()
@@ -77,23 +77,22 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   const { clockOffsetMs } = session
   const clock = clockOffsetMs === undefined ? settings.clock : offsetClock(settings.clock, clockOffsetMs)
   const usage = settings.usage.open({ session, clock, onBackgroundError })
-  const common = { session, clock, random, trimGraceMs, usage, onBackgroundError, closing }
-  const catalog = new Catalog(common)
+  const closing = new SharedSignal()
+  const context: EngineContext = { ...settings, session, clock, usage, closing }
+
+  const catalog = new Catalog(context)
   const admission = new Admission(limits)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
-  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
-  const work = new BackgroundWork({ ...common, confirmedClock, isInUse: () => table.hasFollowers })
+  const confirmedClock = new ConfirmedClock(context)
+  const work = new BackgroundWork({ ...context, confirmedClock, isInUse: () => table.hasFollowers })
   let lostTails = 0
   const table: StreamTable = new StreamTable({
-    ...common,
-    limits,
-    shared: manifest.shared,
-    isShared: () => manifest.shared && session.isExclusive?.() !== true,
-    notifications: manifest.notifications,
-    newAppendId: settings.newAppendId,
+    ...context,
+    shared,
+    isShared: () => shared && session.isExclusive?.() !== true,
+    notifications,
     loadDocument: (basin, stream) => deadlines.find({ basin, stream }).then((found) => found?.value),
     isOverdue: (log) => deadlines.isOverdue(log),
-    codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
     onFollow: () => work.stayInMemory(),
     onLost: ({ document: { basin, name }, loss }) => {
@@ -105,28 +104,20 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   })
   opened = table
   const deadlines: Deadlines = new Deadlines({
-    ...common,
+    ...context,
     catalog,
     confirmedClock,
     remove: (commit, stream, condition) => streams.remove(commit, stream, condition),
   })
-  const appends = new AppendService({ ...common, table, admission, work })
-  const reads = new ReadService({ ...common, table, admission, readBudget, deadlines })
-  const creator = new StreamCreator({ ...common, catalog, newId: settings.newId, firstDeadlines })
+  const appends = new AppendService({ ...context, table, admission, work })
+  const reads = new ReadService({ ...context, table, admission, readBudget, deadlines })
+  const creator = new StreamCreator({ ...context, catalog, firstDeadlines })
   const find = deadlines.find.bind(deadlines)
-  const builder = new StreamBuilder({ session, catalog, creator, table, reads, find })
-  const streams: StreamService = new StreamService({
-    ...common,
-    catalog,
-    table,
-    creator,
-    builder,
-    deadlines,
-    work,
-  })
-  const checkCipher = ciphers.check.bind(ciphers)
-  const basins = new BasinService({ ...common, catalog, streams, checkCipher })
-  const tokens = new Tokens({ ...common, catalog })
+  const builder = new StreamBuilder({ ...context, catalog, creator, table, reads, find })
+  const parts = { catalog, table, creator, builder, deadlines, work }
+  const streams: StreamService = new StreamService({ ...context, ...parts })
+  const basins = new BasinService({ ...context, catalog, streams })
+  const tokens = new Tokens({ ...context, catalog })
 
   const closeAll = async () => {
     // Producers send what they have collected.
@@ -170,6 +161,7 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   /** The context of the methods of streams that build on others. */
   const streamContext: StreamContext = { reserve: (bytes) => admission.reserve(bytes), clock, closing }
   return {
+    ...context,
     basins,
     streams,
     admission,
@@ -177,15 +169,7 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     reads,
     readBudget,
     tokens,
-    usage,
-    clock,
     streamContext,
-    /** Whether handles create missing basins and streams by default. */
-    autoCreate: settings.autoCreate,
-    /** The limit of bytes in flight for one append session. */
-    sessionInFlightBytes: limits.sessionInFlightBytes,
-    /** Aborts when the engine begins to close. */
-    closing,
     /** Resolves when the storage answers. */
     checkStorage: async () => void (await (session.check?.() ?? session.get('settings', ''))),
     stats,

@@ -143,14 +143,14 @@ export class EngineStream extends Stream {
   /** Opens an append session, which ends when `closing` aborts. */
   async #openSession(signal?: AbortSignal, closing?: SharedSignal): Promise<AppendSession> {
     signal?.throwIfAborted()
-    const { admission, appends, clock, sessionInFlightBytes } = this.#services
+    const { admission, appends, clock, limits } = this.#services
     const { ref } = this.#target
     return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
       const appender = await unlessAborted(signal, appends.openAppender(target), (late) => late.release())
       return new AppendSession({
         appender,
         reserve: (bytes) => admission.reserve(bytes),
-        inFlightBytes: sessionInFlightBytes,
+        inFlightBytes: limits.sessionInFlightBytes,
         clock,
         closing,
         signal,

@@ -2,20 +2,17 @@ import type { SessionAppender } from '../../api/append-session.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import type { EngineContext } from '../context.ts'
 import { AppendGroup, type AppendListener } from '../log/append-recovery.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import { assertIsTarget, newAttempts, type StreamTable, type StreamTarget } from '../streams/table.ts'
 import type { Admission, AppendReservation } from './admission.ts'
-import type { UsageRecorder } from './usage.ts'
+import type { BackgroundWork } from './background.ts'
 
-export interface AppendContext {
+export interface AppendContext extends EngineContext {
   readonly table: StreamTable
   readonly admission: Admission
-  readonly usage: UsageRecorder
-  readonly work: { readonly overdueAt: number; restart(): void }
-  readonly clock: Clock
-  readonly onBackgroundError: (error: unknown) => void
+  readonly work: BackgroundWork
 }
 
 /** Appends to streams, within the limits of {@link Admission}. */

@@ -1,9 +1,7 @@
 import { HeadwaterError } from '../../model/errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { StorageSession } from '../../storage/contract.ts'
+import type { EngineContext } from '../context.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
-import type { UsageMeter } from './usage.ts'
 
 const INTERVAL_MS = 60_000
 const JITTER = 0.1
@@ -22,16 +20,10 @@ export interface BackgroundTasks {
   deleteExpiredTokens(): Promise<void>
 }
 
-export interface BackgroundContext {
-  readonly session: Pick<StorageSession, 'electForBackgroundWork' | 'reclaim'>
-  readonly usage: Pick<UsageMeter, 'start' | 'storedChanged'>
+export interface BackgroundContext extends EngineContext {
   readonly confirmedClock: ConfirmedClock
-  readonly trimGraceMs: number
   /** Whether the engine has regular work even if it is not elected. */
   readonly isInUse: () => boolean
-  readonly clock: Clock
-  readonly random: () => number
-  readonly onBackgroundError: (error: unknown) => void
 }
 
 /**

@@ -5,16 +5,13 @@ import {
   type BasinConfig,
   type BasinConfigInput,
   type BasinReconfiguration,
-  type Cipher,
   type RetentionPolicy,
 } from '../../model/config.ts'
 import { assertValid, HeadwaterError } from '../../model/errors.ts'
 import { type BasinInfo, type ListQuery, LOCATION, type Page, type Provisioned } from '../../model/info.ts'
 import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
-import type { SharedSignal } from '../../runtime/abort.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange } from '../../storage/contract.ts'
 import {
   type BasinDocument,
   listDocuments,
@@ -23,20 +20,14 @@ import {
   type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import type { EngineContext } from '../context.ts'
 import { assertNotDeleting, closedError, conflictError } from '../errors.ts'
 import { type Catalog, CONFLICTS_MAX, putBasin } from '../streams/catalog.ts'
 import type { ChangeCheck, StreamService } from './stream-service.ts'
-import type { UsageRecorder } from './usage.ts'
 
-export interface BasinServiceContext {
+export interface BasinServiceContext extends EngineContext {
   readonly catalog: Catalog
-  readonly clock: Clock
-  /** Throws `invalid` for a cipher that this engine cannot use. */
-  readonly checkCipher: (cipher: Cipher) => void
-  readonly session: StorageSession
-  readonly streams: Pick<StreamService, 'removeWithBasin'>
-  readonly usage: UsageRecorder
-  readonly closing: SharedSignal
+  readonly streams: StreamService
 }
 
 /** How many streams of a basin are deleted together. */
@@ -197,7 +188,7 @@ export class BasinService {
 
   #checkConfig(config: BasinConfigInput | BasinReconfiguration): void {
     assertBasinConfig(config)
-    if (config.streamCipher != null) this.#context.checkCipher(config.streamCipher)
+    if (config.streamCipher != null) this.#context.ciphers.check(config.streamCipher)
   }
 }
 

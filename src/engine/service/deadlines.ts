@@ -8,8 +8,7 @@ import {
 } from '../../core/lifetime.ts'
 import { blockExpiresAt, isBlockExpired } from '../../core/retention.ts'
 import type { StreamRef } from '../../model/names.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { CatalogChange, Head, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange, Head } from '../../storage/contract.ts'
 import {
   DEADLINE_KINDS,
   type DeadlineDocument,
@@ -23,23 +22,21 @@ import {
   type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import type { EngineContext } from '../context.ts'
 import { conflictError, nameReserved } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
 
-export interface DeadlinesContext {
-  readonly session: StorageSession
+export interface DeadlinesContext extends EngineContext {
   readonly catalog: Catalog
+  readonly confirmedClock: ConfirmedClock
   /** Deletes the stream if nothing was appended beyond `expectSeqNum`. */
   readonly remove: (
     commit: Commit,
     stream: Versioned<StreamDocument>,
     condition: { readonly expectSeqNum: number },
   ) => Promise<void>
-  readonly clock: Clock
-  readonly confirmedClock: ConfirmedClock
-  readonly onBackgroundError: (error: unknown) => void
 }
 
 export function firstDeadlines(document: StreamDocument): CatalogChange[] {

@@ -7,8 +7,8 @@ import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
 import { onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
+import type { EngineContext } from '../context.ts'
 import { closedError } from '../errors.ts'
 import { ReadCursor } from '../log/follow.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
@@ -16,7 +16,6 @@ import type { StreamLog } from '../log/stream-log.ts'
 import type { StreamTable, StreamTarget } from '../streams/table.ts'
 import type { Admission } from './admission.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { UsageRecorder } from './usage.ts'
 
 export interface OpenReadOptions extends ReadPolicy {
   readonly heartbeats?: boolean | 'first' | undefined
@@ -35,16 +34,11 @@ export interface StreamDescription {
   readonly trimPoint: number
 }
 
-export interface ReadContext {
+export interface ReadContext extends EngineContext {
   readonly table: StreamTable
   readonly admission: Admission
   readonly readBudget: ReadBudget
-  readonly usage: UsageRecorder
   readonly deadlines: Deadlines
-  readonly clock: Clock
-  readonly random: () => number
-  readonly trimGraceMs: number
-  readonly closing: SharedSignal
 }
 
 /** Opens reads, within the limits of {@link Admission}. */

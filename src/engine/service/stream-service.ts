@@ -25,17 +25,17 @@ import {
 } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { assertMembers, millisecondsOf } from '../../model/validation.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange } from '../../storage/contract.ts'
 import { putStream, type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import type { EngineContext } from '../context.ts'
 import { streamExists, streamNotFound } from '../errors.ts'
 import { type Catalog, type Commit, deleteStream } from '../streams/catalog.ts'
 import { createLog, type StreamCreator } from '../streams/create.ts'
 import { type InitialContent, releaseSource, type StreamBuilder } from '../streams/fork.ts'
 import type { StreamTable } from '../streams/table.ts'
+import type { BackgroundWork } from './background.ts'
 import { type Deadlines, emptyDeadline } from './deadlines.ts'
-import type { UsageRecorder } from './usage.ts'
 
 /** Throws if the change that was decided on is not permitted. */
 export type ChangeCheck = (change: 'create' | 'update') => void
@@ -45,16 +45,13 @@ type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> 
   readonly requestToken?: string | undefined
 }
 
-export interface StreamServiceContext {
-  readonly session: Pick<StorageSession, 'head' | 'get'>
+export interface StreamServiceContext extends EngineContext {
   readonly catalog: Catalog
   readonly table: StreamTable
   readonly creator: StreamCreator
   readonly builder: StreamBuilder
   readonly deadlines: Deadlines
-  readonly usage: UsageRecorder
-  readonly work: { reclaimAt(time: number): void }
-  readonly clock: Clock
+  readonly work: BackgroundWork
 }
 
 /** Streams and their configuration (docs/protocol.md "Basins and streams"). */

@@ -3,8 +3,6 @@ import type { RetentionPolicy } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
 import { type ListQuery, listLimit, type Page, pageOf } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef } from '../../model/names.ts'
-import type { SharedSignal } from '../../runtime/abort.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import {
@@ -19,6 +17,7 @@ import {
   type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import type { EngineContext } from '../context.ts'
 import { assertNotDeleting, basinNotFound, conflictError } from '../errors.ts'
 
 export type Commit = StorageSession['commit']
@@ -26,21 +25,14 @@ export type Commit = StorageSession['commit']
 export const CONFLICTS_MAX = 20
 const PAGE_DOCUMENTS = 100
 
-export interface CatalogContext {
-  readonly session: StorageSession
-  readonly clock: Clock
-  readonly onBackgroundError: (error: unknown) => void
-  readonly closing: SharedSignal
-}
-
 /** Typed access to the documents of basins and streams, pages of documents, and serialized changes. */
 export class Catalog {
-  readonly #context: CatalogContext
+  readonly #context: EngineContext
   readonly #session: StorageSession
   /** The latest change of each key that is being changed. */
   readonly #changes = new Map<string, Promise<unknown>>()
 
-  constructor(context: CatalogContext) {
+  constructor(context: EngineContext) {
     this.#context = context
     this.#session = context.session
   }

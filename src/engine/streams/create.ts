@@ -2,7 +2,6 @@ import { mergeStreamConfig } from '../../core/config.ts'
 import { assertStreamConfig, type RetentionPolicy, type StreamConfigInput } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
 import { type StreamRef, streamNameProblem } from '../../model/names.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, LogStart } from '../../storage/contract.ts'
 import {
   type BasinDocument,
@@ -11,6 +10,7 @@ import {
   streamKey,
   type Versioned,
 } from '../../storage/documents.ts'
+import type { EngineContext } from '../context.ts'
 import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from '../errors.ts'
 import type { Catalog, Commit } from './catalog.ts'
 
@@ -27,11 +27,8 @@ export interface CreationPolicy {
   readonly isConfigDenied?: boolean | undefined
 }
 
-export interface StreamCreatorContext {
+export interface StreamCreatorContext extends EngineContext {
   readonly catalog: Catalog
-  readonly usage: { basinActive(basin: string): void }
-  readonly clock: Clock
-  readonly newId: () => string
   /** Schedules the automatic deletion of a new stream. */
   readonly firstDeadlines: (document: StreamDocument) => readonly CatalogChange[]
 }

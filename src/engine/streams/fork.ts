@@ -20,6 +20,7 @@ import {
 import { StorageConflict } from '../../storage/errors.ts'
 import { emptyHead } from '../../storage/heads.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
+import type { EngineContext } from '../context.ts'
 import { forkTrimmed, streamExists, streamNotFound } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, type Commit, deleteStream } from './catalog.ts'
@@ -45,8 +46,7 @@ interface SourceReads {
   ): Promise<{ nextStored(): Promise<ReadBatch | undefined>; close(): void } | undefined>
 }
 
-export interface StreamBuilderContext {
-  readonly session: StorageSession
+export interface StreamBuilderContext extends EngineContext {
   readonly catalog: Catalog
   readonly creator: StreamCreator
   readonly table: StreamTable

@@ -1,13 +1,13 @@
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { StreamRef } from '../../model/names.ts'
-import type { SharedSignal } from '../../runtime/abort.ts'
-import type { Head, StorageSession } from '../../storage/contract.ts'
+import type { Head } from '../../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
+import type { EngineContext } from '../context.ts'
 import { closedError, deletedError, streamNotFound } from '../errors.ts'
 import { ChangeWatch, type ChangeWatchOptions } from '../log/change-watch.ts'
-import type { RecordCodec } from '../log/record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from '../log/stream-log.ts'
+import type { UsageConnection } from '../usage.ts'
 import type { CreationPolicy } from './create.ts'
 
 /** How often a name is resolved for one call, while others delete and create the stream again. */
@@ -16,9 +16,6 @@ const ATTEMPTS_MAX = 10
 const SCAN_MAX = 16
 
 export type Purpose = 'append' | 'read'
-
-/** Identifies a connection, by which usage metrics count appends: any object, compared by identity. */
-export type UsageConnection = object
 
 /** A stream, and how a caller uses its records. */
 export interface StreamTarget {
@@ -55,19 +52,18 @@ export interface Attempts {
 
 export const newAttempts = (): Attempts => ({ left: ATTEMPTS_MAX })
 
-export interface StreamTableOptions extends Omit<StreamLogOptions, 'onDeleted'>, ChangeWatchOptions {
-  readonly session: StorageSession
-  readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
+export interface StreamTableOptions
+  extends EngineContext,
+    Omit<StreamLogOptions, 'onDeleted' | keyof EngineContext>,
+    Omit<ChangeWatchOptions, keyof EngineContext> {
   /** Whether a stream that can expire may have done so: its document is then loaded again. */
   readonly isOverdue: (log: StreamLog) => boolean
-  readonly codecFor: (document: StreamDocument) => RecordCodec
   /** Creates a missing stream if the policy allows it. Undefined if it exists by now. */
   readonly create: (
     ref: StreamRef,
     purpose: Purpose,
     policy: CreationPolicy,
   ) => Promise<StreamDocument | undefined>
-  readonly closing: SharedSignal
 }
 
 /** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
@@ -181,7 +177,7 @@ export class StreamTable {
   detached(document: StreamDocument, head: Head): StreamLog {
     const ignore = () => {}
     const options = { ...this.#logOptions, onDeleted: ignore, onTrim: ignore, onLost: ignore }
-    return new StreamLog(options, document, head, this.#options.codecFor(document))
+    return new StreamLog(options, document, head, this.#options.ciphers.codecFor(document))
   }
 
   all(): Iterable<StreamLog> {
@@ -274,7 +270,7 @@ export class StreamTable {
   }
 
   #add(document: StreamDocument, head: Head): StreamLog {
-    const log = new StreamLog(this.#logOptions, document, head, this.#options.codecFor(document))
+    const log = new StreamLog(this.#logOptions, document, head, this.#options.ciphers.codecFor(document))
     this.#byName.set(streamKey(document.basin, document.name), log)
     this.#byId.set(document.logId, log)
     this.#makeRoom(log)

@@ -1,17 +1,19 @@
-import type { Operation } from '../../model/access.ts'
-import type { StorageClass } from '../../model/config.ts'
-import { HeadwaterError } from '../../model/errors.ts'
+import type { Operation } from '../model/access.ts'
+import type { StorageClass } from '../model/config.ts'
+import { HeadwaterError } from '../model/errors.ts'
 import type {
   AccountMetricSet,
   BasinMetricSet,
   Metric,
   MetricsQuery,
   StreamMetricSet,
-} from '../../model/metrics.ts'
-import type { StreamRef } from '../../model/names.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { StorageSession } from '../../storage/contract.ts'
-import type { UsageConnection } from '../streams/table.ts'
+} from '../model/metrics.ts'
+import type { StreamRef } from '../model/names.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { StorageSession } from '../storage/contract.ts'
+
+/** Identifies a connection, by which usage metrics count appends: any object, compared by identity. */
+export type UsageConnection = object
 
 /** Meters what an engine does, if it is given to `open`: `usageMetrics()` of `headwater/usage`. */
 export interface UsageModule {
