@@ -168,13 +168,11 @@ async function rolled(): Promise<string> {
     },
     clock: virtualClock(),
   })
-  const hasCheckpoint = async () => (await readdir(directory)).some((name) => name.startsWith('checkpoint'))
-  while (!(await hasCheckpoint()))
-    await hw
-      .basin('my-app')
-      .stream('a')
-      .append(['x'.repeat(50_000)])
-  await hw.basin('my-app').stream('a').append(['last'])
+  const stream = hw.basin('my-app').stream('a')
+  // One that is still being written has a temporary name, and is given up when the storage closes.
+  const hasCheckpoint = async () => (await readdir(directory)).some((name) => /^checkpoint-\d+$/.test(name))
+  while (!(await hasCheckpoint())) await stream.append('x'.repeat(50_000))
+  await stream.append('last')
   await hw.close()
   return directory
 }
