@@ -3,6 +3,7 @@
 // permissions. In workerd, all of them on a Durable Object.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { assertInstalled, ensureBuilt, inProject, run } from './project.mjs'
@@ -16,17 +17,12 @@ ensureBuilt()
 const installed = mkdtempSync(join(tmpdir(), 'headwater-runtimes-'))
 process.on('exit', () => rmSync(installed, { recursive: true, force: true }))
 run('npm', [
-  'install',
-  '--no-save',
-  '--no-audit',
-  '--no-fund',
-  '--prefix',
-  installed,
-  'bun@1.4.5',
-  'node@24.21.0',
-  'deno@2.9.6',
-  'workerd@1.20261117.1',
+  ...['install', '--no-save', '--no-audit', '--no-fund', '--prefix', installed],
+  ...['bun@1.4.5', 'deno@2.9.6', 'node@24.21.0', 'workerd@1.20261117.1'],
+  // For Node 20, which has no SQLite. npm may compile it, which takes minutes.
+  ...(isBuiltin('node:sqlite') ? [] : ['better-sqlite3@12.11.1']),
 ])
+process.env.NODE_PATH = join(installed, 'node_modules')
 const binary = (name) => join(installed, 'node_modules', '.bin', name)
 
 const RUNTIMES = [

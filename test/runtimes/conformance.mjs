@@ -1,4 +1,5 @@
 // Runs the conformance suite on the built package, in the runtime that executes this file.
+import { createRequire, isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { conformanceSuite } from '../../dist/conformance.js'
 import { filesystem } from '../../dist/filesystem.js'
@@ -9,7 +10,7 @@ import { remove, runTests, temporaryDirectory } from './runtime.mjs'
 async function conforms(subject, make) {
   const directory = await temporaryDirectory()
   let made = 0
-  const { manifest } = make(directory)
+  const { manifest } = make(join(directory, 'for its manifest'))
   const suite = conformanceSuite({
     manifest,
     make: async () => {
@@ -28,13 +29,19 @@ async function conforms(subject, make) {
   }
 }
 
+/** A path where the runtime has SQLite, otherwise a database of a package that `NODE_PATH` leads to. */
+function databaseOf(path) {
+  if (['bun:sqlite', 'node:sqlite'].some(isBuiltin)) return path
+  const Database = createRequire(import.meta.url)('better-sqlite3')
+  return new Database(path)
+}
+
 const passed = [
   await conforms('headwater/memory', () => memory()),
   await conforms('headwater/filesystem', (path) => filesystem(path)),
   await conforms('headwater/filesystem with durability process-crash', (path) =>
     filesystem(path, { durability: 'process-crash' }),
   ),
-  // Node 20 uses `better-sqlite3`.
-  await conforms('headwater/sqlite', (path) => sqlite(path)),
+  await conforms('headwater/sqlite', (path) => sqlite(databaseOf(path))),
 ]
 process.exit(passed.every(Boolean) ? 0 : 1)
