@@ -27,6 +27,8 @@ export function mountConsole(element: Element, options: ConsoleOptions): () => v
 /**
  * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of
  * the URL.
+ *
+ * @internal
  */
 export function mount(
   element: Element,

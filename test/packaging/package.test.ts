@@ -11,13 +11,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
 const PEERS = ['aws4fetch', 'libsodium-wrappers', 'pg', 'react', 'solid-js', 'vue']
+/** Their declarations need types of Node or of a framework. */
+const WITH_TYPES = ['headwater/node', 'headwater/react', 'headwater/solid', 'headwater/vue']
 const OF_NODE = ['filesystem', 'node', 'postgres', 's3']
 
 let app: InstalledApp
 let installed: string
 let entries: readonly { readonly name: string; readonly types: string; readonly module: string }[]
 beforeAll(async () => {
-  app = await installApp(PEERS)
+  app = await installApp([...PEERS, '@types/node', '@types/react'])
   installed = join(app.directory, 'node_modules', 'headwater')
   const { exports } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   entries = Object.entries<{ types: string; default: string }>(exports)
@@ -36,23 +38,41 @@ function printedBy(code: string, ...options: string[]): string {
   return execFileSync(process.execPath, args, { cwd: app.directory, encoding: 'utf8' })
 }
 
-it('each subpath exports in Node what its declarations declare, which compile', () => {
-  const names = JSON.stringify(entries.map(({ name }) => name))
-  const exported: [string, string[]][] = JSON.parse(
-    printedBy(`const modules = await Promise.all(${names}.map((name) => import(name)))
-      console.log(JSON.stringify(${names}.map((name, i) => [name, Object.keys(modules[i]).sort()])))`),
-  )
-  const file = join(app.directory, 'all.ts')
-  writeFileSync(file, entries.map(({ name }, i) => `export * as entry${i} from '${name}'\n`).join(''))
-  const program = ts.createProgram([file], {
+/** A program that imports these entries, in a project with these types. */
+function programOf(names: readonly string[], types: string[]): ts.Program {
+  const file = join(app.directory, `imports-${names.length}.ts`)
+  writeFileSync(file, names.map((name, i) => `export * as entry${i} from '${name}'\n`).join(''))
+  return ts.createProgram([file], {
     module: ts.ModuleKind.NodeNext,
     target: ts.ScriptTarget.ES2022,
-    types: [],
+    lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    types,
     noEmit: true,
-    skipLibCheck: true,
   })
-  const diagnostics = program.getSemanticDiagnostics(program.getSourceFile(file))
-  expect(diagnostics.map(({ messageText }) => messageText)).toEqual([])
+}
+
+it.each([
+  ['of a page, without the types of Node', [], (name: string) => !WITH_TYPES.includes(name)],
+  ['with the types of Node and of frameworks', ['node'], () => true],
+])('its declarations compile in a project %s', (_, types, selects) => {
+  const names = entries.map(({ name }) => name).filter(selects)
+  const errors = ts.getPreEmitDiagnostics(programOf(names, types)).map(({ file, messageText }) => ({
+    file: file?.fileName,
+    message: ts.flattenDiagnosticMessageText(messageText, ' '),
+  }))
+  expect(errors).toEqual([])
+})
+
+it('each subpath exports in Node what its declarations declare', () => {
+  const names = entries.map(({ name }) => name)
+  const list = JSON.stringify(names)
+  const exported: [string, string[]][] = JSON.parse(
+    printedBy(`const modules = await Promise.all(${list}.map((name) => import(name)))
+      console.log(JSON.stringify(${list}.map((name, i) => [name, Object.keys(modules[i]).sort()])))`),
+  )
+  const program = programOf(names, ['node'])
   const checker = program.getTypeChecker()
   const isValue = (symbol: ts.Symbol): boolean => {
     if (symbol.declarations?.some((declaration) => ts.isTypeOnlyExportDeclaration(declaration))) return false

@@ -90,6 +90,8 @@ export interface DirectoryOptions {
  * Reads everything that an opening depends on, and changes nothing: checksums, the order and number of
  * records, and whether heads, runs and counts agree. If the checkpoint or a journal is damaged, the state is
  * unknown, and nothing else is checked.
+ *
+ * @internal
  */
 export async function verifyLog(medium: Medium, options: DirectoryOptions = {}): Promise<VerifyReport> {
   const files = (await medium.list()).filter(({ name }) => parseFileName(name) !== undefined)

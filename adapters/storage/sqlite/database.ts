@@ -2,8 +2,11 @@ import { systemClock, trackExternalWork } from '../../../src/runtime/clock.ts'
 import { secureRandom } from '../../../src/runtime/random.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 
-/** A value of a row. Integers are numbers: none is beyond 2^53 - 1. */
-export type SqliteValue = ArrayBuffer | Uint8Array | string | number | null
+/** A value of a statement. Integers are numbers: none is beyond 2^53 - 1. */
+export type SqliteInput = Uint8Array | string | number | null
+
+/** A value of a row. */
+export type SqliteValue = SqliteInput | ArrayBuffer
 
 /** A row by the names of its columns. */
 export type SqliteRow = Readonly<Record<string, SqliteValue>>
@@ -11,7 +14,7 @@ export type SqliteRow = Readonly<Record<string, SqliteValue>>
 /** A connection to a SQLite database: all that a driver has to provide. Calls are synchronous. */
 export interface SqliteDatabase {
   /** Runs a statement with values for its `?`, and returns all its rows. */
-  exec(statement: string, values: readonly SqliteValue[]): Iterable<SqliteRow>
+  exec(statement: string, values: readonly SqliteInput[]): Iterable<SqliteRow>
   /**
    * Runs a transaction that no other one of the database overlaps, and rolls it back if `work` throws.
    * `BEGIN IMMEDIATE` and `COMMIT` by default.
@@ -83,16 +86,16 @@ export class SqliteTables {
   }
 
   /** All rows: a query that is not read to its end would keep its table locked. */
-  all(statement: string, ...values: SqliteValue[]): SqliteRow[] {
+  all(statement: string, ...values: SqliteInput[]): SqliteRow[] {
     return [...this.#database.exec(statement, values)]
   }
 
   /** The first row. The query should select only one. */
-  first(statement: string, ...values: SqliteValue[]): SqliteRow | undefined {
+  first(statement: string, ...values: SqliteInput[]): SqliteRow | undefined {
     return this.all(statement, ...values)[0]
   }
 
-  run(statement: string, ...values: SqliteValue[]): void {
+  run(statement: string, ...values: SqliteInput[]): void {
     this.all(statement, ...values)
   }
 

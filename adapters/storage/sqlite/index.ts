@@ -7,10 +7,10 @@
 import { invalid } from '../../../src/model/errors.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type SqliteDatabase, type SqliteRow, type SqliteValue, toFailure, whileLocked } from './database.ts'
+import { type SqliteDatabase, type SqliteInput, type SqliteRow, toFailure, whileLocked } from './database.ts'
 import { sqliteStorage } from './storage.ts'
 
-export type { SqliteDatabase, SqliteRow, SqliteValue } from './database.ts'
+export type { SqliteDatabase, SqliteInput, SqliteRow, SqliteValue } from './database.ts'
 export { type SqliteStorageOptions, sqliteStorage } from './storage.ts'
 
 /**
@@ -21,8 +21,8 @@ export interface OpenDatabase {
   prepare(statement: string): {
     /** False for a statement without rows, which `better-sqlite3` cannot run with `all`. */
     readonly reader?: boolean
-    all(...values: SqliteValue[]): unknown
-    run(...values: SqliteValue[]): unknown
+    all(...values: SqliteInput[]): unknown
+    run(...values: SqliteInput[]): unknown
   }
   close(): void
 }
@@ -65,7 +65,7 @@ const SETTINGS = ['journal_mode = WAL', 'synchronous = FULL', 'fullfsync = ON', 
 /** Connects through an open database, which its owner closes. */
 async function connect(database: OpenDatabase): Promise<SqliteDatabase> {
   const statements = new Map<string, ReturnType<OpenDatabase['prepare']>>()
-  const exec = (text: string, values: readonly SqliteValue[]) => {
+  const exec = (text: string, values: readonly SqliteInput[]) => {
     const statement = statements.get(text) ?? database.prepare(text)
     statements.set(text, statement)
     if (statement.reader !== false) return statement.all(...values) as SqliteRow[]

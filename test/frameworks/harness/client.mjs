@@ -45,7 +45,8 @@ async function http1Response(url, options, body) {
 }
 
 async function http2Response(session, headers, body, signal) {
-  const stream = session.request(headers, { endStream: body === undefined, signal })
+  // As with HTTP/1.1, what breaks off a response is an error of its body, which may not be read.
+  const stream = session.request(headers, { endStream: body === undefined, signal }).on('error', () => {})
   if (body !== undefined) stream.end(body)
   const [responseHeaders] = await once(stream, 'response')
   return { status: responseHeaders[':status'], headers: responseHeaders, body: stream }
