@@ -48,11 +48,18 @@ export type {
   StreamConfigInput,
   StreamReconfiguration,
 } from './model/config.ts'
-/** @internal */
-export type { RestoredStream } from './model/creation.ts'
 export type { EncryptionKey } from './model/encryption-key.ts'
 export { type ErrorCode, HeadwaterError } from './model/errors.ts'
-export type { AppendAck, BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from './model/info.ts'
+/** @internal */
+export type {
+  AppendAck,
+  BasinInfo,
+  ListQuery,
+  Page,
+  Provisioned,
+  RestoredStream,
+  StreamInfo,
+} from './model/info.ts'
 export type { Metric, MetricsQuery } from './model/metrics.ts'
 export type { StreamPosition, StreamTail } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'

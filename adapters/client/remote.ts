@@ -28,9 +28,9 @@ import {
   type StreamConfigInput,
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
-import type { StreamMetadata } from '../../src/model/creation.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import type { StreamMetadata } from '../../src/model/info.ts'
 import {
   type AppendAck,
   type BasinInfo,

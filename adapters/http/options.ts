@@ -12,7 +12,7 @@ import {
   type MembersOf,
   oneOf,
 } from '../../src/model/validation.ts'
-import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
+import { RejectingQuota } from '../../src/runtime/quotas.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/compression.ts'
 import {
   APPEND_HEADER,

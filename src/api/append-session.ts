@@ -8,8 +8,8 @@ import {
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../runtime/abort.ts'
-import { ByteSemaphore } from '../runtime/byte-semaphore.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { ByteSemaphore } from '../runtime/quotas.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 
 /** How long a session that lost its permission waits for the acks of appends in flight, in milliseconds. */

@@ -4,7 +4,7 @@ import { isCommandShaped, type SequencedRecord } from '../model/record.ts'
 import { assertSignal } from '../model/validation.ts'
 import { unlessAborted } from '../runtime/abort.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { SerialQueue } from '../runtime/serial-queue.ts'
+import { SerialQueue } from '../runtime/queues.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { ReadPolicy } from '../core/read-plan.ts'
 import type { StreamTail } from '../model/position.ts'
 import { onAbort, unlessAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { SerialQueue } from '../runtime/serial-queue.ts'
+import { SerialQueue } from '../runtime/queues.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 
 /** An event of a read session: a batch, or a heartbeat while it waits at the tail. */

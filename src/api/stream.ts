@@ -1,7 +1,6 @@
 import type { RecordInput } from '../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../model/config.ts'
-import type { RestoredStream, StreamMetadata } from '../model/creation.ts'
-import type { AppendAck } from '../model/info.ts'
+import type { AppendAck, RestoredStream, StreamMetadata } from '../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
 import type { StreamTail } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'

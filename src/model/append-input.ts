@@ -1,5 +1,4 @@
-import { EMPTY_BYTES, UNBUFFERED_BYTES_MAX, utf8 } from './bytes.ts'
-import { copiedBytes, copiedText } from './copies.ts'
+import { copiedBytes, copiedText, EMPTY_BYTES, UNBUFFERED_BYTES_MAX, utf8 } from './bytes.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,

@@ -3,8 +3,8 @@ import type { Expiry } from '../core/lifetime.ts'
 import type { Series } from '../core/usage/resolutions.ts'
 import type { AccessScope } from '../model/access.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
-import type { StreamMetadata } from '../model/creation.ts'
 import { invalid } from '../model/errors.ts'
+import type { StreamMetadata } from '../model/info.ts'
 import type { CatalogChange, Collection, JsonValue, ListRange, StorageSession } from './contract.ts'
 
 /**

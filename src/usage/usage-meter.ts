@@ -2,7 +2,7 @@ import { ACTIVE, alignDown, MINUTE_SECONDS, STORED_BYTES, seriesName } from '../
 import type { AppendUsage, MetricsService, UsageContext, UsageCounters, UsageMeter } from '../engine/usage.ts'
 import { GROUP_OF, type Operation } from '../model/access.ts'
 import { macrotask } from '../runtime/macrotask.ts'
-import { SerialQueue } from '../runtime/serial-queue.ts'
+import { SerialQueue } from '../runtime/queues.ts'
 import { UsageMetrics } from './metrics-query.ts'
 import { AppendOperations, OpenReads } from './open-activity.ts'
 import { UsageUpkeep } from './upkeep.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { appendBatch, ownedBatch } from '../../src/model/append-input.ts'
-import { copiedBytes, copiedText } from '../../src/model/copies.ts'
+import { copiedBytes, copiedText } from '../../src/model/bytes.ts'
 
 const LENGTHS = [0, 1, 1_024, 2_048, 2_049, 16_384, 16_385]
 

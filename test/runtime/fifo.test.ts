@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Fifo } from '../../src/runtime/fifo.ts'
+import { Fifo } from '../../src/runtime/queues.ts'
 
 it('returns the items in the order of their additions, as an array does', () => {
   const operation = fc.oneof(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ByteSemaphore } from '../../src/runtime/byte-semaphore.ts'
+import { ByteSemaphore } from '../../src/runtime/quotas.ts'
 
 /** Acquires bytes, and notes in `order` when it is admitted. */
 function acquirer(budget: ByteSemaphore, order: string[]) {

@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { SerialQueue } from '../../../src/runtime/queues.ts'
 import type { Durability, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { LogStorage } from '../log/storage.ts'
 import { directoryMedium } from '../media/directory.ts'

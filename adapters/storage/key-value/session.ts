@@ -1,5 +1,5 @@
 import { concatBytes, lossyTextOf } from '../../../src/model/bytes.ts'
-import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { SerialQueue } from '../../../src/runtime/queues.ts'
 import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import {
   type DocumentVersions,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { SerialQueue } from '../../../src/runtime/queues.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { isFullError, type Medium, mediumFailure } from '../media/medium.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
-import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { SerialQueue } from '../../../src/runtime/queues.ts'
 import type { Durability, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { isFullError, type Medium, mediumFailure } from '../media/medium.ts'

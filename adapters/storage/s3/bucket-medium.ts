@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { SerialQueue } from '../../../src/runtime/queues.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { fileName, parseFileName } from '../log/format.ts'
 import { type Medium, type MediumFile, MissingFile, type NewFile } from '../media/medium.ts'

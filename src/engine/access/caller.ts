@@ -19,7 +19,7 @@ import { basinNameProblem, type StreamRef, streamNameProblem } from '../../model
 import { assertText, type Members } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import { andThen, type MaybePromise } from '../../runtime/maybe-promise.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { SerialQueue } from '../../runtime/queues.ts'
 import type { EngineContext } from '../context.ts'
 import { permissionDenied } from '../errors.ts'
 import type { Admission } from '../service/admission.ts'

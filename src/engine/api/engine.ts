@@ -9,8 +9,8 @@ import {
   type Operation,
 } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
-import type { RestoredStream } from '../../model/creation.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
+import type { RestoredStream } from '../../model/info.ts'
 import {
   type BasinInfo,
   LIST_QUERY,

@@ -1,9 +1,9 @@
 import { HeadwaterError } from '../../model/errors.ts'
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
-import { ByteSemaphore } from '../../runtime/byte-semaphore.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import { ByteSemaphore } from '../../runtime/quotas.ts'
 
 /** Batches of up to this many metered bytes are small. */
 export const SMALL_BYTES = 65_536

@@ -1,6 +1,5 @@
 import { invalid } from '../../model/errors.ts'
-import { ByteSemaphore } from '../../runtime/byte-semaphore.ts'
-import { RejectingQuota } from '../../runtime/rejecting-quota.ts'
+import { ByteSemaphore, RejectingQuota } from '../../runtime/quotas.ts'
 import { closedError } from '../errors.ts'
 
 /** Limits that {@link Admission} enforces, for all callers of an engine together. */

@@ -9,14 +9,14 @@ import {
   type StreamConfigInput,
   type StreamReconfiguration,
 } from '../../model/config.ts'
+import { assertValid, invalid } from '../../model/errors.ts'
+import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
 import {
   assertStreamCreation,
   RESTORED_STREAM,
   type RestoredStream,
   type StreamCreation,
-} from '../../model/creation.ts'
-import { assertValid, invalid } from '../../model/errors.ts'
-import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
+} from '../../model/info.ts'
 import {
   requestTokenProblem,
   type StreamRef,
