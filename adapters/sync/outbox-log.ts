@@ -238,10 +238,11 @@ export class OutboxLog {
         await this.#begin()
         const query = { seqNum: this.#state.next, clamp: true, waitMs: Number.POSITIVE_INFINITY }
         const read = this.#stream.read(query, { as: 'bytes', signal: this.#signal })
-        for await (const { records } of read.batches()) {
+        for await (const batch of read.batches()) {
           backOff.reset()
           this.#failure = undefined
-          this.#include(records)
+          // What this tab has appended is known, and not decoded.
+          if (batch.lastSeqNum >= this.#state.next) this.#include(batch.records)
         }
       } catch (error) {
         this.#failure = asHeadwaterError(error)
@@ -302,7 +303,14 @@ function newToken(): string {
 }
 
 function randomText(length: number, random: () => number): string {
-  return Array.from({ length }, () => Math.floor(random() * 36).toString(36)).join('')
+  let text = ''
+  // A random number of 32 bits is enough for six digits.
+  while (text.length < length) {
+    text += Math.floor(random() * 36 ** 6)
+      .toString(36)
+      .padStart(6, '0')
+  }
+  return text.slice(0, length)
 }
 
 function notParked(number: number): HeadwaterError {

@@ -168,7 +168,7 @@ export class OutboxState {
     for (const [number, place] of confirmed) this.#confirm(number, place, copiedTo !== undefined, listener)
     if (copiedTo === undefined || copiedTo === 0) return
     this.copiedTo = copiedTo
-    for (const entry of [...this.entries.values()])
+    for (const entry of this.entries.values())
       if (entry.isFound && entry.confirmation!.end.seqNum <= copiedTo) this.#update(entry, undefined)
   }
 
@@ -190,7 +190,7 @@ export class OutboxState {
     for (const entry of this.#entriesOf(this.progress.attempt?.entries ?? []))
       this.#update(entry, { ...entry, error: outcomeUnknownError() })
     // What the copy has not received is gone with the stream, unless the new one has it.
-    for (const entry of [...this.entries.values()])
+    for (const entry of this.entries.values())
       if (entry.confirmation !== undefined) this.#update(entry, undefined)
     this.progress = nextEpoch(this.progress)
     this.#progressAt = this.replacedAt = seqNum
@@ -223,11 +223,14 @@ export class OutboxState {
   #update(before: OutboxEntry | undefined, after: OutboxEntry | undefined): void {
     if (after === undefined) this.entries.delete(before!.number)
     else this.entries.set(after.number, after)
-    for (const [entry, sign] of [[before, -1] as const, [after, 1] as const]) {
-      if (entry === undefined || entry.confirmation !== undefined) continue
-      this.meteredBytes += sign * entry.meteredBytes
-      this.records += sign * entry.records.length
-    }
+    this.#count(before, -1)
+    this.#count(after, 1)
+  }
+
+  #count(entry: OutboxEntry | undefined, sign: 1 | -1): void {
+    if (entry === undefined || entry.confirmation !== undefined) return
+    this.meteredBytes += sign * entry.meteredBytes
+    this.records += sign * entry.records.length
   }
 }
 
