@@ -116,10 +116,16 @@ export interface BatchPart {
   readonly meteredBytes: number
 }
 
-/** A validated and metered batch, with bytes of its own, that is ready for sequencing. */
+/** A validated and metered batch that is ready for sequencing. */
 export interface AppendBatch extends AppendConditions, BatchPart {
+  records: readonly AppendRecord[]
   /** All records in order, in parts within the limits of a batch; absent if the batch is within them. */
   readonly parts?: readonly BatchPart[] | undefined
+  /**
+   * Whose the byte arrays of the records are. Those of a caller are used within its call only: the batch is
+   * encoded by then, or {@link ownBytes} copies them.
+   */
+  bytes: 'own' | 'caller' | 'encoded'
 }
 
 const BATCH_LIMITS = {
@@ -144,6 +150,35 @@ export function appendBatch(
   conditions?: AppendConditions,
 ): AppendBatch {
   return checkedBatch(input, conditions, BATCH_LIMITS, copiedBytes)
+}
+
+/** Does what {@link appendBatch} does, but keeps the byte arrays of the caller until {@link ownBytes}. */
+export function borrowedBatch(
+  input: RecordInput | readonly RecordInput[],
+  conditions?: AppendConditions,
+): AppendBatch {
+  const batch = checkedBatch(input, conditions, BATCH_LIMITS, theSame)
+  batch.bytes = 'caller'
+  return batch
+}
+
+/** Copies the byte arrays of a batch that are the caller's, unless the batch is encoded. */
+export function ownBytes(batch: AppendBatch): void {
+  if (batch.bytes === 'caller') replaceBytes(batch, batch.records, copiedBytes)
+}
+
+/** Gives a batch the bytes of the same records elsewhere. */
+export function replaceBytes(
+  batch: AppendBatch,
+  source: readonly Pick<AppendRecord, 'headers' | 'body'>[],
+  copy: CopyBytes = theSame,
+): void {
+  batch.records = batch.records.map((record, index) => {
+    const { headers, body } = source[index]!
+    const own = headers.map(([name, value]): Header => [copy(name), copy(value)])
+    return { ...record, headers: own, body: copy(body) }
+  })
+  batch.bytes = 'own'
 }
 
 /** A batch is copied out of memory that is more than so many times as large. */
@@ -243,6 +278,7 @@ function checkedBatch(
     // A copy: the caller may change its own while the batch waits.
     producer: conditions?.producer && { ...conditions.producer },
     streamSeq: conditions?.streamSeq,
+    bytes: 'own',
   }
 }
 

@@ -8,7 +8,7 @@ import {
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
 import type { Operation } from '../../model/access.ts'
-import { type AppendBatch, appendBatch, type RecordInput } from '../../model/append-input.ts'
+import { type AppendBatch, borrowedBatch, ownBytes, type RecordInput } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import { EncryptionKey, type EncryptionKeyInput } from '../../model/encryption-key.ts'
 import type { AppendAck, RestoredStream, StreamMetadata } from '../../model/info.ts'
@@ -110,7 +110,10 @@ export class EngineStream extends Stream {
     options?: AppendOptions,
   ): Promise<AppendAck> {
     try {
-      return this.appendChecked(appendBatch(records, options), options?.signal)
+      const batch = borrowedBatch(records, options)
+      const acked = this.appendChecked(batch, options?.signal)
+      ownBytes(batch)
+      return acked
     } catch (error) {
       return Promise.reject(error)
     }

@@ -1,5 +1,5 @@
 import { admit, admitsAll } from '../../core/read-plan.ts'
-import type { AppendBatch, BatchPart } from '../../model/append-input.ts'
+import { type AppendBatch, type BatchPart, ownBytes } from '../../model/append-input.ts'
 import { EMPTY_BYTES, utf8 } from '../../model/bytes.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
@@ -66,6 +66,7 @@ class StreamCodec implements RecordCodec {
     group: AppendGroup | undefined,
     to: AppendSink,
   ): void {
+    ownBytes(batch)
     const sealing = this.#seal(batch, requiredKey(key, this.#cipher.name))
     const isFirst = this.pending === 0
     if (isFirst && !isPromise(sealing)) {

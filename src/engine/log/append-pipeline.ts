@@ -1,9 +1,9 @@
 import { addTrim, recordsExpireAt } from '../../core/retention.ts'
 import { sequence } from '../../core/sequence.ts'
-import type { AppendBatch } from '../../model/append-input.ts'
+import { type AppendBatch, replaceBytes } from '../../model/append-input.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { encodeRecords } from '../../storage/block-codec.ts'
+import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { identityOf } from '../../storage/heads.ts'
@@ -142,6 +142,7 @@ export class AppendPipeline implements AppendSink {
       writeState: next.writeState,
     }
     const blocks = blocksOf(entry, records, recordsExpireAt(document.config.retentionPolicy, now))
+    if (entry.batch.bytes === 'caller') entry.batch.bytes = 'encoded'
     const attempt: WriteAttempt = { kind: 'writing', start, end, blocks, head }
     entry.state = attempt
     this.#ahead = head
@@ -165,6 +166,14 @@ export class AppendPipeline implements AppendSink {
     this.#writing--
     this.#window = 1
     this.#needsReload = true
+    // It may be sequenced again, and its caller may have changed what was encoded.
+    const { batch } = entry
+    if (batch.bytes === 'encoded') {
+      replaceBytes(
+        batch,
+        attempt.blocks.flatMap(({ data }) => decodeRecords(data)),
+      )
+    }
     entry.state = StorageConflict.is(error)
       ? CONFLICTED
       : { kind: 'failed', error: fromStorage(error), attempt }
