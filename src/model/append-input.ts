@@ -122,10 +122,10 @@ export interface AppendBatch extends AppendConditions, BatchPart {
   /** All records in order, in parts within the limits of a batch; absent if the batch is within them. */
   readonly parts?: readonly BatchPart[] | undefined
   /**
-   * Whose the byte arrays of the records are. Those of a caller are used within its call only: the batch is
-   * encoded by then, or {@link ownBytes} copies them.
+   * Absent if the byte arrays of the records are the batch's own. Those of a caller are used within its call
+   * only: the batch is encoded by then, or {@link ownBytes} copies them.
    */
-  bytes: 'own' | 'caller' | 'encoded'
+  bytes?: 'caller' | 'encoded' | undefined
 }
 
 const BATCH_LIMITS = {
@@ -178,7 +178,7 @@ export function replaceBytes(
     const own = headers.map(([name, value]): Header => [copy(name), copy(value)])
     return { ...record, headers: own, body: copy(body) }
   })
-  batch.bytes = 'own'
+  batch.bytes = undefined
 }
 
 /** A batch is copied out of memory that is more than so many times as large. */
@@ -278,7 +278,7 @@ function checkedBatch(
     // A copy: the caller may change its own while the batch waits.
     producer: conditions?.producer && { ...conditions.producer },
     streamSeq: conditions?.streamSeq,
-    bytes: 'own',
+    bytes: undefined,
   }
 }
 
