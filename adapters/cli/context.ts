@@ -29,6 +29,11 @@ export interface CliContext {
   readonly now: () => number
   /** Ends the process immediately. */
   readonly exitNow: (code: number) => void
+  /**
+   * Returns a signal that aborts with the first `SIGINT` or `SIGTERM` after the first call; the reason is
+   * {@link Interrupted}. A second one ends the process immediately.
+   */
+  readonly stopSignal: () => AbortSignal
 }
 
 /** One function for each kind of storage that the command line supports. */
@@ -44,27 +49,18 @@ export interface StorageFactory {
 export type BucketOptions = Pick<ObjectStorageOptions, 'flushMs' | 'takeOver' | 'cacheDirectory'>
 
 interface SignalSource {
-  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
-  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): SignalSource
+  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): SignalSource
 }
 
 // The terminal sends Ctrl+C to every process of the group, and `npm start` forwards it: one press arrives
 // twice.
 const SAME_PRESS_MS = 500
 
-export interface StopSignal {
-  /**
-   * Aborts with the first `SIGINT` or `SIGTERM`; the reason is {@link Interrupted}. A second one ends the
-   * process immediately.
-   */
-  readonly signal: AbortSignal
-  dispose(): void
-}
-
-/** Listens for requests to stop until it is disposed. */
-export function stopSignal(context: Pick<CliContext, 'signals' | 'now' | 'exitNow'>): StopSignal {
-  const { signals, now, exitNow } = context
+/** Returns the `stopSignal` of a context, and a function that ends its listening. */
+export function stopSignalOf({ signals, now, exitNow }: Omit<CliContext, 'stopSignal'>) {
   const stop = new AbortController()
+  let isListening = false
   let firstAt: number | undefined
   const receive = (exitCode: 130 | 143) => () => {
     if (firstAt === undefined) {
@@ -74,13 +70,14 @@ export function stopSignal(context: Pick<CliContext, 'signals' | 'now' | 'exitNo
   }
   const onInterrupt = receive(130)
   const onTerminate = receive(143)
-  signals.on('SIGINT', onInterrupt)
-  signals.on('SIGTERM', onTerminate)
   return {
-    signal: stop.signal,
-    dispose() {
-      signals.off('SIGINT', onInterrupt)
-      signals.off('SIGTERM', onTerminate)
+    stopSignal(): AbortSignal {
+      if (!isListening) signals.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate)
+      isListening = true
+      return stop.signal
+    },
+    dispose(): void {
+      signals.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate)
     },
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { fstatSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
@@ -6,15 +5,13 @@ import { type Readable, Writable } from 'node:stream'
 import { HeadwaterError } from '../../src/index.ts'
 import { appendRecord, BatchSize, type RecordInput } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { BATCH_RECORDS_MAX, RECORD_METERED_BYTES_MAX } from '../../src/model/limits.ts'
+import { RECORD_METERED_BYTES_MAX } from '../../src/model/limits.ts'
 import { type AppendRecord, type Header, meteredBytesOf } from '../../src/model/record.ts'
 import type { DataFormat } from '../../src/wire/headers.ts'
-import { timeText } from '../../src/wire/json.ts'
 import { decodeAppendJson } from '../../src/wire/json-records.ts'
 import { type Line, linesOf } from '../transfer/lines.ts'
-import { type CliContext, delay } from './context.ts'
+import type { CliContext } from './context.ts'
 import { CliError, printable, quotePath, redact } from './errors.ts'
-import { compileFormat, type Fields } from './record-format.ts'
 
 /** Records that fit into one append. */
 export interface InputBatch {
@@ -161,60 +158,5 @@ function recordOf(line: Uint8Array, place: string, { json, headers }: LineOption
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
     throw new CliError(1, `${place}: ${printable(error.message)}`)
-  }
-}
-
-/** The values that differ between generated records. */
-interface Generated {
-  /** The number of the record, beginning with 1. */
-  readonly index: number
-  /** Milliseconds since the Unix epoch. */
-  readonly now: number
-}
-
-/** The fields of the TEXT of `append --count`. */
-export const GENERATED_FIELDS: Fields<Generated> = {
-  i: ['number of the record, from 1', ({ index }) => String(index)],
-  T: ['time in milliseconds since 1970', ({ now }) => String(now)],
-  D: ['date and time, such as 2030-01-31T12:00:00.5Z', ({ now }) => timeText(now)],
-  u: ['random UUID', () => randomUUID()],
-}
-
-/** Records that a command makes. */
-export interface Generation {
-  readonly text: string
-  readonly headers: readonly Header[]
-  /** Infinity until the signal. */
-  readonly count: number
-  /** Records a second; infinity for as many as are accepted. */
-  readonly rate: number
-}
-
-/** The shortest step in which records are due if there is a rate. */
-const STEP_MS = 10
-
-/** Returns a function that yields records when they are due, until the signal aborts. */
-export function generatedBatches({ text, headers, count, rate }: Generation) {
-  const partsOf = compileFormat(text, 'TEXT', GENERATED_FIELDS)
-  return async function* batches(
-    { clock, now }: Pick<CliContext, 'clock' | 'now'>,
-    signal: AbortSignal,
-  ): AsyncGenerator<InputBatch> {
-    function* records(from: number, to: number): Generator<InputRecord> {
-      for (let index = from + 1; index <= to; index++) {
-        const body = concatBytes(partsOf({ index, now: clock.now() }))
-        yield [appendRecord({ headers, body }), body.length]
-      }
-    }
-    const startedAt = now()
-    for (let made = 0; made < count && !signal.aborted; ) {
-      const elapsed = now() - startedAt
-      // The first record is due at once.
-      const due = rate === Infinity ? made + BATCH_RECORDS_MAX : 1 + Math.floor((elapsed * rate) / 1000)
-      const end = Math.min(count, due)
-      if (end > made) yield* batchesOf(records(made, end))
-      else await delay(Math.max(STEP_MS, (made * 1000) / rate - elapsed), clock, signal)
-      made = Math.max(made, end)
-    }
   }
 }

@@ -38,11 +38,10 @@ const STORAGE = 'Storage: ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://
 /** Starts the definition of a command that works on a server or a storage. */
 export function targetCommand(name: string, help: CommandHelp) {
   return newCommand(name, help)
-    .addOption(shared('--url <URL>', 'Server, such as http://127.0.0.1:8787', ['context', 'storage', 'dir']))
-    .addOption(shared('--token <TOKEN>', 'Access token for the server', ['storage', 'dir']))
-    .addOption(shared('--context <NAME>', 'Server and token of `headwater login`', ['storage', 'dir']))
-    .addOption(shared('--storage <STORAGE>', STORAGE, ['dir']))
-    .addOption(shared('--dir <DIRECTORY>', 'Same as --storage, for a directory'))
+    .addOption(shared('--url <URL>', 'Server, such as http://127.0.0.1:8787', ['context', 'storage']))
+    .addOption(shared('--token <TOKEN>', 'Access token for the server', ['storage']))
+    .addOption(shared('--context <NAME>', 'Server and token of `headwater login`', ['storage']))
+    .addOption(shared('--storage <STORAGE>', STORAGE))
 }
 
 /** The options of commands that read or write records. */

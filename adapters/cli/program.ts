@@ -10,17 +10,16 @@ import { contextsCommand, loginCommand, logoutCommand } from './commands/login.t
 import { infoCommand, lsCommand } from './commands/ls.ts'
 import { metricsCommand } from './commands/metrics.ts'
 import { readCommand, tailCommand } from './commands/read.ts'
-import { configCommand, createCommand, deleteCommand, locationsCommand } from './commands/resources.ts'
+import { configCommand, createCommand, deleteCommand } from './commands/resources.ts'
 import { serveCommand } from './commands/serve.ts'
 import { checkTailCommand, fenceCommand, trimCommand } from './commands/stream-commands.ts'
 import { tokenCommand } from './commands/token.ts'
 import { copyCommand, exportCommand, importCommand } from './commands/transfer.ts'
 import { verifyCommand } from './commands/verify.ts'
-import type { CliContext } from './context.ts'
+import { type CliContext, stopSignalOf } from './context.ts'
 import { CliError, cliErrorOf, Interrupted, isBrokenPipe, quoteArg } from './errors.ts'
-import { GENERATED_FIELDS } from './input.ts'
 import { helpText, moveSharedOptions } from './options.ts'
-import { fieldLines, RECORD_FIELDS } from './record-format.ts'
+import { FORMAT_HELP } from './record-format.ts'
 
 const COMMANDS = [
   serveCommand,
@@ -33,7 +32,6 @@ const COMMANDS = [
   configCommand,
   deleteCommand,
   applyCommand,
-  locationsCommand,
   fenceCommand,
   trimCommand,
   checkTailCommand,
@@ -53,7 +51,12 @@ const COMMANDS = [
 const HELP_WIDTH = 100
 
 /** Runs the `headwater` command with its arguments, without the program name. Resolves with the exit code. */
-export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
+export async function runCli(
+  args: readonly string[],
+  environment: Omit<CliContext, 'stopSignal'>,
+): Promise<number> {
+  const { stopSignal, dispose } = stopSignalOf(environment)
+  const context = { ...environment, stopSignal }
   try {
     const [first, ...words] = args
     const topic = first === 'help' && words.length === 1 ? TOPICS.get(words[0]!) : undefined
@@ -73,6 +76,8 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
     if (ended === undefined) throw error
     if (ended.message !== '') context.printError(`headwater: ${ended.message}`)
     return ended.exitCode
+  } finally {
+    dispose()
   }
 }
 
@@ -208,13 +213,9 @@ export const TOPICS: ReadonlyMap<string, string> = new Map([
       '',
       'read and tail print records as `--format FORMAT` says. Nothing is added to it, not even a line break.',
       '',
-      ...fieldLines(RECORD_FIELDS),
+      ...FORMAT_HELP,
       '',
-      'append --count N and --rate R make records from TEXT:',
-      '',
-      ...fieldLines(GENERATED_FIELDS),
-      '',
-      'In both, %% is a percent sign, and \\n, \\t, \\r, \\0 and \\\\ are characters. Everything else is a matter of',
+      '%% is a percent sign, and \\n, \\t, \\r, \\0 and \\\\ are characters. Everything else is a matter of',
       'JSON: headwater read app-events/orders --json | jq -r .body',
     ].join('\n'),
   ],

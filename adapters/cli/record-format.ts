@@ -59,7 +59,7 @@ export function printFormat(options: PrintOptions): PrintFormat {
       ? (record) => [jsonLine(record, base64)]
       : format === undefined
         ? (record) => [shownBody(record), LINE_FEED]
-        : compileFormat(format, '`--format`', RECORD_FIELDS),
+        : compileFormat(format),
   }
 }
 
@@ -114,13 +114,10 @@ function jsonLine({ seqNum, timestamp, headers, body }: SequencedRecord, base64:
   return utf8(`${JSON.stringify(form)}\n`)
 }
 
-/** What a format may contain, by its letter after the percent sign. */
-export type Fields<Subject> = Readonly<
-  Record<string, readonly [description: string, valueOf: (subject: Subject) => Uint8Array | string]>
->
-
-/** The fields of `--format`. */
-export const RECORD_FIELDS: Fields<SequencedRecord> = {
+/** The fields of `--format`, by the letter after the percent sign. */
+const FIELDS: Readonly<
+  Record<string, readonly [description: string, valueOf: (record: SequencedRecord) => Uint8Array | string]>
+> = {
   o: ['sequence number', ({ seqNum }) => String(seqNum)],
   T: ['timestamp in milliseconds since 1970', ({ timestamp }) => String(timestamp)],
   D: ['timestamp as date and time, such as 2030-01-31T12:00:00.5Z', ({ timestamp }) => timeText(timestamp)],
@@ -133,39 +130,34 @@ export const RECORD_FIELDS: Fields<SequencedRecord> = {
   ],
 }
 
+/** A line of help for each field. */
+export const FORMAT_HELP = Object.entries(FIELDS).map(
+  ([letter, [description]]) => `  %${letter}  ${description}`,
+)
+
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '0': '\0', '\\': '\\' }
 
 /**
  * Compiles a format to a function that returns its parts.
  *
- * @param name The argument, for errors: `--format`.
  * @throws CliError with exit code 2.
  */
-export function compileFormat<Subject>(
-  format: string,
-  name: string,
-  fields: Fields<Subject>,
-): (subject: Subject) => readonly Uint8Array[] {
+function compileFormat(format: string): (record: SequencedRecord) => readonly Uint8Array[] {
   const parts = [...format.matchAll(/([%\\])([\s\S]?)|[^%\\]+/g)].map(([part, mark, letter = '']) => {
     if (mark === undefined) return part
     if (part === '%%') return '%'
-    if (mark === '%' && Object.hasOwn(fields, letter)) return fields[letter]![1]
+    if (mark === '%' && Object.hasOwn(FIELDS, letter)) return FIELDS[letter]![1]
     if (mark === '\\' && Object.hasOwn(ESCAPES, letter)) return ESCAPES[letter]!
-    const known = Object.keys(fields).map((one) => `%${one}`)
+    const known = Object.keys(FIELDS).map((one) => `%${one}`)
     const problem =
       mark === '%'
         ? `unknown field \`${printable(part)}\`; expected ${known.join(' ')}, or %% for a percent sign`
         : 'unknown escape; write a backslash as \\\\'
-    throw new CliError(2, `invalid ${name}: ${problem}; see \`headwater help format\``)
+    throw new CliError(2, `invalid \`--format\`: ${problem}; see \`headwater help format\``)
   })
-  return (subject) =>
+  return (record) =>
     parts.map((part) => {
-      const value = typeof part === 'string' ? part : part(subject)
+      const value = typeof part === 'string' ? part : part(record)
       return typeof value === 'string' ? utf8(value) : value
     })
-}
-
-/** Returns a line of help for each field. */
-export function fieldLines(fields: Fields<never>): string[] {
-  return Object.entries(fields).map(([letter, [description]]) => `  %${letter}  ${description}`)
 }

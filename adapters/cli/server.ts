@@ -1,10 +1,55 @@
-import { HeadwaterError } from '../../src/index.ts'
-import { parseJson } from '../../src/wire/json.ts'
-import { decoded, failureOf, connectionFailure as failureOfConnection } from '../client/errors.ts'
-import type { ConnectOptions } from '../client/index.ts'
-import { printable, redact } from './errors.ts'
+import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/tokens.ts'
+import { type Headwater, HeadwaterError } from '../../src/index.ts'
+import { type ConnectOptions, connect } from '../client/index.ts'
+import type { CliContext } from './context.ts'
+import { CliError, printable, redact } from './errors.ts'
 
-type Fetch = NonNullable<ConnectOptions['fetch']>
+export const DEFAULT_URL = 'http://127.0.0.1:8787'
+
+export interface ServerTarget {
+  readonly kind: 'server'
+  /** The address without a trailing slash and without `/v1`. */
+  readonly url: string
+  /** Undefined sends none, for a server without authentication. */
+  readonly token: string | undefined
+  /** The option or the variable of the token. */
+  readonly tokenSource: string | undefined
+}
+
+/** An option or a variable, and its value. */
+type TokenSource = readonly [name: string, token: string | undefined]
+
+/**
+ * Returns a server with the first token that is given, and without one if none is.
+ *
+ * @throws CliError with exit code 2.
+ */
+export function serverWith(url: string, source: string, tokens: readonly TokenSource[]): ServerTarget {
+  const [tokenSource, token] = tokens.find(([, value]) => value !== undefined) ?? []
+  // Checked here because `Headers` would quote an invalid token in its error.
+  if (token !== undefined && (!/^[!-~]+$/.test(token) || token.length > TOKEN_CHARACTERS_MAX)) {
+    const limit = TOKEN_CHARACTERS_MAX.toLocaleString('en-US')
+    throw new CliError(2, `${tokenSource} must be 1 to ${limit} visible ASCII characters without spaces`)
+  }
+  return { kind: 'server', url: serverUrl(url, source), token, tokenSource }
+}
+
+/** Errors do not quote the URL: it may contain a password. */
+function serverUrl(text: string, name: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new CliError(2, `${name} must be an HTTP URL such as ${DEFAULT_URL}`)
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new CliError(2, `${name} must not contain a user name, a password, a query or a fragment`)
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`
+}
+
+export interface ServerOptions extends Pick<ConnectOptions, 'retries' | 'resumes' | 'signal'> {
+  /** Receives a description of the failure before a request is repeated. */
+  readonly onRetry?: ((failure: string) => void) | undefined
+}
 
 const UNREACHABLE = 'cannot reach the server'
 /** How messages of the client about a server begin. */
@@ -12,24 +57,44 @@ const OF_CLIENT = /^(unexpected response from the server|no data from the server
 
 /** A server as it is reached: fails at once where nothing listens, and describes errors. */
 export class Server {
-  /** Whether nothing listens on the port. */
-  isRefused = false
-  readonly #url: string
-  readonly #token: string | undefined
-  readonly #fetch: Fetch
+  readonly #target: ServerTarget
+  readonly #context: CliContext
   #hasResponded = false
+  #hint: string | undefined
 
-  /** @param url Without a trailing slash and without `/v1`. */
-  constructor({ url, token }: { readonly url: string; readonly token: string | undefined }, fetch: Fetch) {
-    this.#url = url
-    this.#token = token
-    this.#fetch = fetch
+  constructor(target: ServerTarget, context: CliContext) {
+    this.#target = target
+    this.#context = context
+  }
+
+  /** Connects to it. By default a request is sent once. */
+  connect({ onRetry, ...options }: ServerOptions): Promise<Headwater> {
+    const { http2 = false, clock, env } = this.#context
+    const { url, token } = this.#target
+    return connect({
+      url,
+      token,
+      // `s2` for the hosted service.
+      headerPrefix: env.HEADWATER_HEADER_PREFIX === 's2' ? 's2' : 'svc',
+      fetch: (request) => this.#fetch(request),
+      http2,
+      clock,
+      defaultRetention: 'server',
+      retries: 0,
+      onRetry: onRetry && ((error) => onRetry(this.#textOf(error))),
+      ...options,
+    })
+  }
+
+  /** Advice about the error that was described last. */
+  get hint(): string | undefined {
+    return this.#hint
   }
 
   /** Sends a request. Rejects with an error that is not transient if nothing listens and nothing ever did. */
-  readonly fetch: Fetch = async (request) => {
+  async #fetch(request: Request): Promise<Response> {
     try {
-      const response = await this.#fetch(request)
+      const response = await this.#context.fetch(request)
       this.#hasResponded = true
       return response
     } catch (cause) {
@@ -39,38 +104,30 @@ export class Server {
     }
   }
 
-  /** Sends a request for which the client has no method. Resolves to the JSON of the reply. */
-  async request(path: string, signal: AbortSignal, body?: string): Promise<unknown> {
-    const isSafe = body === undefined
-    const headers = {
-      ...(this.#token && { authorization: `Bearer ${this.#token}` }),
-      'content-type': 'application/json',
-    }
-    const content = isSafe ? {} : { method: 'POST', body }
-    try {
-      // A redirect could send the token to another host.
-      const request = new Request(`${this.#url}/v1${path}`, {
-        headers,
-        signal,
-        redirect: 'manual',
-        ...content,
-      })
-      const response = await this.#fetch(request)
-      const text = await response.text()
-      if (!response.ok) throw failureOf(response.status, text, isSafe)
-      return decoded(!isSafe, () => parseJson(text))
-    } catch (error) {
-      throw failureOfConnection(error, isSafe).error
-    }
+  /** Describes the error of the client that ends a command, in one line. */
+  readonly describe = (error: HeadwaterError): string => {
+    this.#hint = this.#hintFor(error)
+    return this.#textOf(error)
   }
 
-  /** Describes an error of the client in one line. It names the server where the client does not. */
-  readonly describe = ({ code, message, mayHaveEffects, cause }: HeadwaterError): string => {
+  #hintFor({ code, cause }: HeadwaterError): string | undefined {
+    const { url, tokenSource } = this.#target
+    if (code === 'authn') {
+      return tokenSource === undefined
+        ? 'No access token was given; set HEADWATER_TOKEN, or use `headwater login`'
+        : `The access token of ${tokenSource} is not valid`
+    }
+    const isRefused = cause !== undefined && connectionFailure(cause).code === 'ECONNREFUSED'
+    if (!isRefused || url !== DEFAULT_URL) return undefined
+    return 'Start a server with `headwater serve`, or open a directory with `--storage`'
+  }
+
+  /** The message names the server where that of the client does not. */
+  #textOf({ code, message, mayHaveEffects, cause }: HeadwaterError): string {
     const doubt = mayHaveEffects ? '; the request may have taken effect' : ''
     if (message.startsWith(UNREACHABLE) && cause !== undefined) {
       const { code, reason } = connectionFailure(cause)
-      this.isRefused = code === 'ECONNREFUSED'
-      const mayNeedTls = !this.#hasResponded && this.#url.startsWith('http:') && CLOSED.test(code)
+      const mayNeedTls = !this.#hasResponded && this.#target.url.startsWith('http:') && CLOSED.test(code)
       return `cannot reach ${this.#name}: ${reason}${doubt}${mayNeedTls ? USE_TLS : ''}`
     }
     if (!OF_CLIENT.test(message)) return `${printable(message)} (${code})${doubt}`
@@ -81,7 +138,7 @@ export class Server {
 
   /** The URL for messages. A long path may be a token. */
   get #name(): string {
-    const { origin, pathname } = new URL(this.#url)
+    const { origin, pathname } = new URL(this.#target.url)
     if (pathname === '/') return origin
     const path = pathname.slice(1)
     return `${origin}/${redact(path, path)}`

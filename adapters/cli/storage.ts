@@ -18,26 +18,9 @@ export interface StorageLocation {
   readonly open: (storages: Storages) => Storage
 }
 
-/** The location of a directory. */
-export function directoryAt(path: string): StorageLocation & { readonly path: string } {
+function directoryAt(path: string): StorageLocation {
   const text = `directory ${printable(path)}`
   return { kind: 'directory', path, text, open: (storages) => storages.filesystem(path) }
-}
-
-export interface StorageOptions {
-  readonly storage?: string | undefined
-  readonly dir?: string | undefined
-}
-
-/**
- * Returns the location that `--storage` or `--dir` names, undefined if neither is given.
- *
- * @throws CliError with exit code 2.
- */
-export function storageLocation({ storage, dir }: StorageOptions): StorageLocation | undefined {
-  if (storage !== undefined) return parseStorageLocation(storage)
-  if (dir === '') throw new CliError(2, '`--dir` must not be empty')
-  return dir === undefined ? undefined : directoryAt(dir)
 }
 
 /**

@@ -18,11 +18,11 @@ import type { ListQuery, Page, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 
 /**
- * The failure of a transfer. `aborted`: by the signal. `incomplete`: the input is truncated, and its complete
- * lines are imported. The message may contain text from a service or a file, but no secrets.
+ * The failure of a transfer. `incomplete`: the input is truncated, and its complete lines are imported. The
+ * message may contain text from a service or a file, but no secrets.
  */
 export class TransferError extends Error {
-  readonly kind: 'failed' | 'aborted' | 'incomplete'
+  readonly kind: 'failed' | 'incomplete'
 
   constructor(
     message: string,
@@ -51,7 +51,7 @@ export function matchesName(filter: NameFilter, name: string): boolean {
 export interface ServiceOptions {
   /** The key in base64, used only for records of encrypted streams. */
   readonly encryptionKey?: string | undefined
-  /** Ends the transfer, and aborts a request in flight. */
+  /** Ends the transfer with its reason, and aborts a request in flight. */
   readonly signal?: AbortSignal | undefined
   /** Describes an error of a call. Its message and its code by default. */
   readonly describe?: ((error: HeadwaterError) => string) | undefined
@@ -259,7 +259,7 @@ export class Service {
       signal?.throwIfAborted()
       return await call({ signal })
     } catch (cause) {
-      if (signal?.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
+      if (signal?.aborted) throw signal.reason
       if (!HeadwaterError.is(cause)) throw cause
       throw new TransferError(`${about}: ${describe(cause)}`, { cause })
     }

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type HeadwaterError, open, type ProducerBatch, type Stream } from '../../src/index.ts'
+import { type HeadwaterError, open, type ProducerBatch, type Stream, systemClock } from '../../src/index.ts'
 import { fakeTerminal, run } from './run.ts'
 
 const URL = 'http://127.0.0.1:8787'
@@ -127,17 +127,6 @@ describe('append', () => {
     expect(await run(args, { fetch, terminal }).exitCode).toBe(0)
     expect(drawn()).toMatch(/Appending .*KiB.*\/s .*ETA .*records/)
   })
-
-  it('appends no faster than --rate, and stops at a signal', async () => {
-    const { fetch, stream } = await server()
-    const { signals, exitCode, err, advance } = run(['append', 'app/s', '%i', '--rate', '2'], { fetch })
-    await expect.poll(() => stream.checkTail()).toMatchObject({ seqNum: 1 })
-    advance(1_100)
-    await expect.poll(() => stream.checkTail()).toMatchObject({ seqNum: 3 })
-    signals.emit('SIGINT')
-    expect(await exitCode).toBe(130)
-    expect(err.at(-1)).toBe('Appended 3 records to app/s: sequence number 0 to 2, before it stopped')
-  })
 })
 
 describe('append to a server', () => {
@@ -150,6 +139,27 @@ describe('append to a server', () => {
     expect(await exitCode).toBe(0)
     expect(await records()).toEqual(['one', 'two'])
     expect(err.join('\n')).not.toMatch(/before it stopped/)
+  })
+
+  it('gives up when a server has been away for as long as `--retry-for`', async () => {
+    const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    let aheadMs = 0
+    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs }
+    const { fetch, requests, records } = await server(async (send, index) => {
+      if (index < 1) return send()
+      aheadMs += 5_000
+      throw new TypeError('fetch failed', { cause: refused })
+    })
+    const { exitCode, err } = append(['one\n', 'two\n'], { fetch, clock }, '--retry-for', '9s')
+    expect(await exitCode).toBe(1)
+    const reason = `headwater: cannot reach ${URL}: connection refused`
+    expect(err).toEqual([
+      `${reason}; trying again for 9 s, Ctrl+C stops`,
+      'Appended 1 record to app/s: sequence number 0, before it stopped',
+      `${reason}; tried for 9 s`,
+    ])
+    expect(requests.count).toBe(4)
+    expect(await records()).toEqual(['one'])
   })
 
   it('sends one request at a time, and reads at most 8 MiB ahead', { tags: ['slow'] }, async () => {

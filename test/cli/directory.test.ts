@@ -61,8 +61,8 @@ describe('headwater verify', () => {
 
   it.each([
     ['verify', (directory: string) => [directory]],
-    ['export', (directory: string) => ['--dir', directory]],
-    ['serve', (directory: string) => ['--dir', directory, '--no-auth']],
+    ['export', (directory: string) => ['--storage', directory]],
+    ['serve', (directory: string) => ['--storage', directory, '--no-auth']],
   ])('names the process that has the directory open: %s', { tags: ['slow'] }, async (command, argsOf) => {
     const directory = await written()
     const program = new URL('../storage/filesystem/children/holder.ts', import.meta.url)

@@ -158,7 +158,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
   it('a follower ends with the next record after the reader of its pipe exits', async () => {
     const HEADWATER_URL = await serve('--storage', 'memory')
     const script = `headwater append app/s one --quiet 2> /dev/null
-        headwater append app/s '%i' --count 6 --rate 2 > /dev/null 2>&1 &
+        for i in 1 2 3 4 5 6; do headwater append app/s "$i" > /dev/null 2>&1; done &
         headwater tail -f app/s | head -n 1; exit \${PIPESTATUS[0]}`
     expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
   })
@@ -223,7 +223,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
 describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and import in a shell', () => {
   beforeAll(async () => {
     for (const name of ['a', 'b']) await writeFile(at(`${name}.ndjson`), exportOf(`basin-${name}`, 100))
-    expect(await shell('headwater import a.ndjson --dir source')).toMatchObject({ code: 0 })
+    expect(await shell('headwater import a.ndjson --storage ./source')).toMatchObject({ code: 0 })
   })
 
   const content = async (script: string) => {
@@ -234,43 +234,46 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and i
 
   it('copies a directory to a server, and from there through a pipe to another', async () => {
     const [first, second] = [await serve('--storage', 'memory'), await serve('--storage', 'memory')]
-    const script = `headwater export --dir source --out copy.ndjson --quiet
+    const script = `headwater export --storage ./source --out copy.ndjson --quiet
       headwater import copy.ndjson --url ${first} --quiet
       headwater export --url ${first} | headwater import --url ${second} --quiet
       headwater export --url ${second}`
-    expect(await content(script)).toBe(await content('headwater export --dir source'))
+    expect(await content(script)).toBe(await content('headwater export --storage ./source'))
   })
 
   it('an export to a file is only for its owner, and leaves none behind if it fails', async () => {
-    await shell('headwater export --dir source --out mine.ndjson')
+    await shell('headwater export --storage ./source --out mine.ndjson')
     expect((await stat(at('mine.ndjson'))).mode & 0o777).toBe(0o600)
-    const failed = await shell('headwater export --dir source --out none.ndjson --stream s --basin nope')
+    const failed = await shell(
+      'headwater export --storage ./source --out none.ndjson --stream s --basin nope',
+    )
     expect([failed.code, existsSync(at('none.ndjson'))]).toEqual([1, false])
-    const full = await shell('headwater export --dir source --out /dev/full')
+    const full = await shell('headwater export --storage ./source --out /dev/full')
     expect(full).toMatchObject({ code: 1, stderr: 'headwater: `/dev/full` already exists\n' })
   })
 
   it('an import stops at a signal and continues later', async () => {
     const text = await readFile(at('a.ndjson'), 'utf8')
-    const stopped = headwater.start(['import', '--dir', at('stopped')])
+    const stopped = headwater.start(['import', '--storage', at('stopped')])
     const end = ended(stopped)
     stopped.stdin!.on('error', () => {}).write(text.slice(0, text.indexOf('{"seq_num":50')))
     // By then, the pipe has been read.
     await expect.poll(() => existsSync(at('stopped'))).toBe(true)
     stopped.kill('SIGINT')
     expect(await end).toMatchObject({ code: 130, err: expect.stringContaining('continue with `--resume`') })
-    const resumed = 'headwater import a.ndjson --resume --dir stopped --quiet; headwater export --dir stopped'
-    expect(await content(resumed)).toBe(await content('headwater export --dir source'))
+    const resumed =
+      'headwater import a.ndjson --resume --storage ./stopped --quiet; headwater export --storage ./stopped'
+    expect(await content(resumed)).toBe(await content('headwater export --storage ./source'))
   })
 
   it('an export fails if it is redirected to a file that cannot hold it', async () => {
-    const { code, stderr } = await shell('headwater export --dir source > /dev/full')
+    const { code, stderr } = await shell('headwater export --storage ./source > /dev/full')
     expect(code).toBe(1)
     expect(stderr).toMatch(/^headwater: cannot write to standard output: ENOSPC.*\n$/m)
   })
 
   it('an export redirected with >> is complete and is appended to the file', async () => {
-    const script = 'echo before > whole; headwater export --dir source >> whole; echo behind >> whole'
+    const script = 'echo before > whole; headwater export --storage ./source >> whole; echo behind >> whole'
     expect(await shell(script)).toMatchObject({
       code: 0,
       stderr: 'Exported 1 basin, 1 stream, 100 records\n',
@@ -285,14 +288,14 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and i
   })
 
   it('an export without a reader prints no summary', async () => {
-    const { code, stderr } = await shell('set -o pipefail; headwater export --dir source | exec 0<&-')
+    const { code, stderr } = await shell('set -o pipefail; headwater export --storage ./source | exec 0<&-')
     expect([code, stderr]).toEqual([0, ''])
   })
 
   it.each([
-    ['a process substitution', 'headwater import <(cat b.ndjson) --dir substituted'],
-    ['standard input by its name', 'cat b.ndjson | headwater import /dev/stdin --dir by-name'],
-    ['a named pipe', 'mkfifo pipe; cat b.ndjson > pipe & headwater import pipe --dir piped'],
+    ['a process substitution', 'headwater import <(cat b.ndjson) --storage ./substituted'],
+    ['standard input by its name', 'cat b.ndjson | headwater import /dev/stdin --storage ./by-name'],
+    ['a named pipe', 'mkfifo pipe; cat b.ndjson > pipe & headwater import pipe --storage ./piped'],
   ])('%s is imported', async (_, script) => {
     expect(await shell(script)).toMatchObject({
       code: 0,

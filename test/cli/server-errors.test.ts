@@ -104,24 +104,6 @@ it.each<[string, readonly string[], () => Response, string]>([
     () => Response.json({ access_token: 'two\nlines' }, { status: 201 }),
     'the server returned an invalid token; revoke it',
   ],
-  [
-    'a page in place of locations',
-    ['locations', '--url', THERE],
-    () => new Response('<html></html>'),
-    `unexpected response from ${THERE}: invalid JSON`,
-  ],
-  [
-    'locations without names',
-    ['locations', '--url', THERE],
-    () => Response.json([{}]),
-    `unexpected response from ${THERE}: missing member \`name\``,
-  ],
-  [
-    'a redirect of a creation in a location',
-    ['create', 'app-logs', '--location', 'here', '--url', THERE],
-    () => new Response(null, { status: 308, headers: { location: 'http://evil' } }),
-    `${THERE} responded with status 308; check the URL`,
-  ],
 ])('a response that makes no sense is reported: %s', async (_, args, respond, message) => {
   expect(await errorsOf(args, respond)).toEqual([`headwater: ${message}`])
 })

@@ -30,8 +30,8 @@ export const applyCommand = (context: CliContext) =>
       if (schema) return context.print(JSON.stringify(RESOURCE_SCHEMA, null, 2))
       if (file === undefined) throw new CliError(2, '`--file` is required; see `headwater apply --help`')
       const spec = await readResources(file, context)
-      await withHeadwater(target, context, (hw, { signal }) =>
-        apply(hw, spec, context.print, { dryRun, signal }),
+      await withHeadwater(target, context, (hw) =>
+        apply(hw, spec, context.print, { dryRun, signal: context.stopSignal() }),
       )
     })
 

@@ -6,7 +6,8 @@ import { type CliContext, delay } from '../context.ts'
 import { printable } from '../errors.ts'
 import { durationOrZero, targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
-import { type Connected, withHeadwater } from '../target.ts'
+import type { Server } from '../server.ts'
+import { withHeadwater } from '../target.ts'
 import { basinName, duration, integer, nameText, streamOf } from '../values.ts'
 import { untilDeleted } from './resources.ts'
 
@@ -44,18 +45,18 @@ export const benchCommand = (context: CliContext) =>
         ...options,
         batch: Math.min(options.batch, largest),
       }
-      const measured = async (hw: Headwater, { server, signal }: Connected) => {
+      const measured = async (hw: Headwater, server: Server | undefined) => {
         const basin = hw.basin(name.basin, { autoCreate: false })
         if (given === undefined) await hw.createBasin(name.basin)
         try {
           await basin.createStream(name.stream)
-          await measure(streamOf(hw, name), load, signal, context)
+          await measure(streamOf(hw, name), load, context)
         } finally {
           const made = given === undefined ? basin : basin.stream(name.stream)
           await made.delete().catch((error: Error) => {
             context.printError(`Not removed: ${nameText(name)}: ${printable(error.message)}`)
           })
-          if (given === undefined && server === undefined) await untilDeleted(hw, name.basin, context)
+          if (given === undefined && server === undefined) await untilDeleted(hw, name.basin, context.clock)
         }
       }
       // Requests outlive Ctrl+C: what was created has to be removed.
@@ -66,10 +67,10 @@ export const benchCommand = (context: CliContext) =>
 async function measure(
   stream: Stream,
   load: Record<'size' | 'batch' | 'duration' | 'targetMibps' | 'catchupDelay', number>,
-  signal: AbortSignal,
   context: CliContext,
 ): Promise<void> {
   const { now, clock, print } = context
+  const signal = context.stopSignal()
   const { size, batch, duration, targetMibps } = load
   const startedAt = now()
   /** The time at which each append was sent. */

@@ -1,10 +1,12 @@
 import { HeadwaterError } from '../../../src/index.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, printable, quoteArg } from '../errors.ts'
+import { contextOf, readContexts, writeContexts } from '../contexts.ts'
+import { CliError, printable } from '../errors.ts'
 import { answerFrom } from '../input.ts'
 import { newCommand } from '../options.ts'
 import { printTable } from '../output.ts'
-import { DEFAULT_URL, readContexts, serverWith, withTarget, writeContexts } from '../target.ts'
+import { DEFAULT_URL, serverWith } from '../server.ts'
+import { withTarget } from '../target.ts'
 
 const DEFAULT_CONTEXT = 'default'
 
@@ -70,8 +72,8 @@ export const logoutCommand = ({ env, printError }: CliContext) =>
       const { current, contexts } = readContexts(env)
       const name = given ?? current
       if (name === undefined) throw new CliError(1, 'there is no current context; name one')
-      const { [name]: removed, ...others } = contexts
-      if (removed === undefined) throw unknownContext(name)
+      contextOf({ contexts }, name)
+      const { [name]: _, ...others } = contexts
       await writeContexts({ current: current === name ? undefined : current, contexts: others }, env)
       printError(`Removed the context ${printable(name)}`)
     })
@@ -87,7 +89,7 @@ export const contextsCommand = (context: CliContext) =>
     .action(async (name, { json }) => {
       const { current, contexts } = readContexts(context.env)
       if (name !== undefined) {
-        if (!Object.hasOwn(contexts, name)) throw unknownContext(name)
+        contextOf({ contexts }, name)
         await writeContexts({ current: name, contexts }, context.env)
         return context.printError(`The current context is ${printable(name)}`)
       }
@@ -103,7 +105,3 @@ export const contextsCommand = (context: CliContext) =>
       ])
       printTable(cells, context)
     })
-
-function unknownContext(name: string): CliError {
-  return new CliError(1, `unknown context ${quoteArg(name)}; see \`headwater contexts\``)
-}

@@ -5,7 +5,7 @@ import type { CliContext } from '../context.ts'
 import { LIMIT_FLAGS, recordsCommand } from '../options.ts'
 import { standardOutput } from '../output.ts'
 import { type PrintFormat, printFormat, printOptions } from '../record-format.ts'
-import { type Connected, type TargetOptions, withHeadwater } from '../target.ts'
+import { type TargetOptions, withHeadwater } from '../target.ts'
 import {
   encryptionKey,
   integer,
@@ -103,7 +103,8 @@ async function print(
   const key = encryptionKey(options, context)
   const write = standardOutput(context.output())
   let isLost = false
-  const read = async (hw: Headwater, { signal }: Connected) => {
+  const read = async (hw: Headwater) => {
+    const signal = context.stopSignal()
     const stream = streamOf(hw, name, key)
     const query = await queryOf(stream, signal)
     const as = { as: 'bytes', signal } as const

@@ -7,18 +7,14 @@ import type {
   StreamConfig,
   StreamReconfiguration,
 } from '../../../src/model/config.ts'
-import { LOCATION } from '../../../src/model/info.ts'
-import { arrayOf } from '../../../src/wire/json.ts'
 import { basinConfigJson, streamConfigJson } from '../../../src/wire/json-config.ts'
-import { BASIN_INFO, CREATE_BASIN, LOCATION_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
-import { decoded } from '../../client/errors.ts'
+import { BASIN_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, printable, quoteArg, quoteName } from '../errors.ts'
+import { CliError, quoteName } from '../errors.ts'
 import { answerFrom } from '../input.ts'
 import { targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
-import type { Server } from '../server.ts'
-import { type Connected, withHeadwater } from '../target.ts'
+import { withHeadwater } from '../target.ts'
 import {
   durationMs,
   fail,
@@ -143,23 +139,12 @@ export const createCommand = (context: CliContext) =>
       ],
     }).argument('<NAME>', NAME, resourceName(context)),
   )
-    .option('--location <NAME>', 'Basins only: where it is stored; see `headwater locations`')
     .option('--json', 'Print the new basin or stream as JSON')
     .action((name, options) => {
       const config = givenConfig(options, name) ?? {}
-      const { location } = options
-      if (location !== undefined && name.stream !== undefined) {
-        throw new CliError(2, '`--location` is for basins, not for streams')
-      }
-      const create = async (hw: Headwater, { server, signal }: Connected) => {
+      const create = async (hw: Headwater) => {
         try {
-          if (location !== undefined && server === undefined && location !== LOCATION.name) {
-            throw new CliError(1, `unknown location ${quoteArg(location)}; expected ${LOCATION.name}`)
-          }
-          const info =
-            location === undefined || server === undefined
-              ? await createResource(hw, name, config)
-              : await createAt(location, name.basin, config, server, signal)
+          const info = await createResource(hw, name, config)
           if (options.json) context.print(info)
           else context.printError(creationText(name, await retentionOf(hw, name)))
         } catch (error) {
@@ -197,18 +182,6 @@ export async function retentionOf(hw: Headwater, name: ResourceName): Promise<Re
 async function createResource(hw: Headwater, { basin, stream }: ResourceName, config: object) {
   if (stream === undefined) return BASIN_INFO.text((await hw.createBasin(basin, config)).info)
   return STREAM_INFO.text((await hw.basin(basin).createStream(stream, config)).info)
-}
-
-/** Creates a basin at a location, for which the client has no method. Resolves to its info as JSON. */
-async function createAt(
-  location: string,
-  basin: string,
-  config: object,
-  server: Server,
-  signal: AbortSignal,
-) {
-  const body = CREATE_BASIN.requestText({ basin, location, config })
-  return JSON.stringify(await server.request('/basins', signal, body))
 }
 
 export const configCommand = (context: CliContext) =>
@@ -256,19 +229,6 @@ function settingsOf(value: unknown, path = ''): (readonly string[])[] {
   return members.flatMap(([name, member]) => settingsOf(member, path === '' ? name : `${path}.${name}`))
 }
 
-export const locationsCommand = (context: CliContext) =>
-  targetCommand('locations', {
-    description: 'List the locations of basins',
-    examples: ['headwater locations', 'headwater create my-basin --location aws:us-east-1'],
-    notes: ['Servers and storages of headwater have one.'],
-  }).action((options) =>
-    withHeadwater(options, context, async (_, { server, signal }) => {
-      const reply = server === undefined ? [LOCATION] : await server.request('/locations', signal)
-      const locations = decoded(false, () => arrayOf(reply, 'locations').map(LOCATION_INFO.of))
-      for (const { name } of locations) context.print(printable(name))
-    }),
-  )
-
 export const deleteCommand = (context: CliContext) =>
   targetCommand('delete', {
     description: 'Delete streams, or basins with all their streams',
@@ -288,11 +248,11 @@ export const deleteCommand = (context: CliContext) =>
       if (!options.force && !(await isConfirmed(names.map(nameText), context))) {
         throw new CliError(1, 'nothing was deleted')
       }
-      await withHeadwater(options, context, async (hw, { server, signal }) => {
+      await withHeadwater(options, context, async (hw, server) => {
         for (const name of names) {
           await resourceOf(hw, name).delete()
           if (name.stream === undefined && server === undefined) {
-            await untilDeleted(hw, name.basin, context, signal)
+            await untilDeleted(hw, name.basin, context.clock, context.stopSignal())
           }
           context.printError(`Deleted ${name.stream === undefined ? 'basin' : 'stream'} ${nameText(name)}`)
         }
@@ -316,7 +276,7 @@ const POLL_MS = 20
 export async function untilDeleted(
   hw: Headwater,
   basin: string,
-  { clock }: Pick<CliContext, 'clock'>,
+  clock: CliContext['clock'],
   signal?: AbortSignal,
 ): Promise<void> {
   for (;;) {

@@ -12,12 +12,12 @@ import { bearerToken } from '../../http/options.ts'
 import { isOrigin } from '../../http/origins.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { type CliContext, stopSignal } from '../context.ts'
+import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
 import { newCommand } from '../options.ts'
 import { withRequestLog } from '../request-log.ts'
 import { SignIn } from '../sign-in.ts'
-import { directoryAt, openEngine, type StorageLocation, storageLocation } from '../storage.ts'
+import { openEngine, parseStorageLocation, type StorageLocation } from '../storage.ts'
 import { ROOT_TOKEN_VARIABLE } from '../target.ts'
 import { basinName, contentOfFile, fail, integer, nonEmpty, retention } from '../values.ts'
 import { establishRootToken, givenRootToken, welcome } from '../welcome.ts'
@@ -35,7 +35,7 @@ export const serveCommand = (context: CliContext) =>
         throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
       }
       if (!tlsCert !== !tlsKey) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
-      const location = storageLocation(options) ?? directoryAt(DEFAULT_DIRECTORY)
+      const location = parseStorageLocation(options.storage ?? DEFAULT_DIRECTORY)
       return serve(options, location, context)
     })
 
@@ -43,14 +43,11 @@ function serveOptions() {
   return newCommand('serve', HELP)
     .option('--port <PORT>', 'TCP port; 0 selects a free one', integer(0, 65_535), 8787)
     .option('--host <HOST>', 'Address to listen on', nonEmpty, '127.0.0.1')
-    .addOption(
-      new Option(
-        '--storage <STORAGE>',
-        'Storage: memory, a directory such as ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX. ' +
-          `Default: ${DEFAULT_DIRECTORY}`,
-      ).conflicts('dir'),
+    .option(
+      '--storage <STORAGE>',
+      'Storage: memory, a directory such as ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX. ' +
+        `Default: ${DEFAULT_DIRECTORY}`,
     )
-    .option('--dir <DIRECTORY>', 'Same as --storage, for a directory')
     .option('--no-auth', 'Disable authentication: anyone who can connect has full access')
     .option(
       '--allow-origin <ORIGINS>',
@@ -151,9 +148,8 @@ function setFromVariables(command: CommandUnknownOpts, env: CliContext['env']): 
     const name = option.attributeName()
     const variable = `HEADWATER_${option.long!.slice(2).toUpperCase().replaceAll('-', '_')}`
     const text = env[variable]
-    // The root token has rules of its own, and a directory has one variable.
-    const isOther = name === 'rootToken' || name === 'dir' || (name === 'storage' && command.opts().dir)
-    if (!text || isOther || command.getOptionValueSource(name) === 'cli') continue
+    // The root token has rules of its own.
+    if (!text || name === 'rootToken' || command.getOptionValueSource(name) === 'cli') continue
     try {
       command.setOptionValueWithSource(name, parsed(option, text), 'env')
     } catch (error) {
@@ -182,7 +178,7 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
   const created = await missingDirectories(location)
   const hw = await openEngine(location, context, onError)
   const signIn = new SignIn(hw, context.clock)
-  const stop = stopSignal(context)
+  const stop = context.stopSignal()
   let admitRequests!: () => void
   const rootTokenInForce = new Promise<void>((resolve) => {
     admitRequests = resolve
@@ -206,17 +202,13 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
     })
     for (const line of lines) print(line)
     for (const line of auth ? [] : openAccessWarnings(host, context.env)) context.printError(line)
-    if (!stop.signal.aborted) {
-      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
+    if (!stop.aborted) {
+      await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
     }
     print('Stopping: waiting for requests in flight. Press Ctrl+C again to stop immediately.')
   } finally {
     admitRequests()
-    try {
-      await closeAll(server, hw)
-    } finally {
-      stop.dispose()
-    }
+    await closeAll(server, hw)
   }
 }
 

@@ -75,7 +75,7 @@ const issueCommand = (context: CliContext) =>
       const expiresAt =
         expiresIn === undefined ? options.expiresAt : new Date(context.clock.now() + expiresIn)
       const input = { id, scope, expiresAt, autoPrefixStreams: autoPrefix ?? false }
-      return withHeadwater(options, context, async (hw, { server }) => {
+      return withHeadwater(options, context, async (hw, server) => {
         const token = await hw.issueAccessToken(input)
         // It may be printed on a terminal.
         if (!/^[!-~]+$/.test(token)) {

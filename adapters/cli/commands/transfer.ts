@@ -1,5 +1,6 @@
 import { open, rm, writeFile } from 'node:fs/promises'
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import type { Headwater } from '../../../src/index.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
@@ -12,14 +13,15 @@ import type { ExportCounts } from '../../transfer/export-entry.ts'
 import { ExportProgress } from '../../transfer/export-progress.ts'
 import { importEntries } from '../../transfer/import-entries.ts'
 import { entriesOf, gzipped, linesOfEntries } from '../../transfer/lines.ts'
-import { type NameFilter, Service, TransferError, type TransferFilter } from '../../transfer/service.ts'
-import { type CliContext, delay, stopSignal } from '../context.ts'
+import { type NameFilter, Service, type TransferFilter } from '../../transfer/service.ts'
+import { type CliContext, delay } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath, redact } from '../errors.ts'
-import { chunksOf, type Input, openInput } from '../input.ts'
+import { chunksOf, openInput } from '../input.ts'
 import { KEY_FILE_OPTION, KEY_OPTION, newCommand, recordsCommand } from '../options.ts'
 import { progressBar, standardOutput } from '../output.ts'
-import { checkExists, parseStorageLocation } from '../storage.ts'
-import { type CliTarget, connected, serverWith, type TargetOptions, withHeadwater } from '../target.ts'
+import { type Server, serverWith } from '../server.ts'
+import { parseStorageLocation } from '../storage.ts'
+import { type CliTarget, parseTarget, type TargetOptions, withTarget } from '../target.ts'
 import { countText, encryptionKey, fail, type KeyOptions, nonEmpty } from '../values.ts'
 
 /** Adds the options that `export`, `import` and `copy` have in common. */
@@ -79,30 +81,31 @@ const CONTINUE = '; continue with `--resume`'
 /** How often a request is repeated. */
 const RETRIES = 5
 
-/** Runs a transfer to or from its target. A signal stops it between two requests. */
-function withService<Result>(
-  options: TransferOptions,
-  context: CliContext,
-  mustExist: boolean,
-  use: (service: Service, signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const key = encryptionKey(options, context)
-  const stopped = `stopped before the end${mustExist ? '' : CONTINUE}`
-  return withHeadwater(
-    options,
-    context,
-    async (hw, { signal, server }) => {
-      const service = new Service(hw, { encryptionKey: key, signal, describe: server?.describe })
-      return use(service, signal).catch((error) => {
-        throw isAborted(error) ? Interrupted.of(signal, stopped) : error
-      })
-    },
-    { retries: RETRIES, mustExist },
-  )
+interface ServiceUse {
+  readonly key: string | undefined
+  /** Refuses a storage that does not exist yet: to read from. */
+  readonly mustExist: boolean
+  /** Whether the transfer ends on its own after a signal; others stop between two requests. */
+  readonly follows?: boolean | undefined
 }
 
-function isAborted(error: unknown): boolean {
-  return error instanceof TransferError && error.kind === 'aborted'
+/** Runs a transfer from or to a target. */
+async function withService<Result>(
+  target: CliTarget,
+  context: CliContext,
+  { key, mustExist, follows = false }: ServiceUse,
+  use: (service: Service) => Promise<Result>,
+): Promise<Result> {
+  const signal = follows ? undefined : context.stopSignal()
+  const run = (hw: Headwater, server: Server | undefined) =>
+    use(new Service(hw, { encryptionKey: key, signal, describe: server?.describe }))
+  try {
+    const connection = { retries: RETRIES, ...(follows && { signal: undefined }) }
+    return await withTarget(target, context, run, { mustExist, ...connection })
+  } catch (error) {
+    if (!(error instanceof Interrupted) || error.message !== '') throw error
+    throw new Interrupted(error.exitCode, `stopped before the end${mustExist ? '' : CONTINUE}`)
+  }
 }
 
 /** Formats counts: `2 basins, 1 stream, 12,345 records`. */
@@ -131,9 +134,10 @@ export const exportCommand = (context: CliContext) =>
     .action(async (options) => {
       const path = options.out === '-' ? undefined : options.out
       const gzip = options.gzip ?? path?.endsWith('.gz') ?? false
+      const key = encryptionKey(options, context)
       const progress = new ExportProgress()
       const bar = progressBar(context, 'Exporting', options.quiet)
-      await withService(options, context, true, async (service) => {
+      const run = async (service: Service) => {
         const onWarning = warningsTo(context)
         const request = { filter: filterOfOptions(options), now: context.clock.now(), progress, onWarning }
         let bytes = 0
@@ -150,7 +154,9 @@ export const exportCommand = (context: CliContext) =>
         if (path !== undefined) return writeNewFile(path, output)
         const write = standardOutput(context.output())
         for await (const chunk of output) await write(chunk)
-      }).finally(() => bar.stop())
+      }
+      const target = parseTarget(options, context.env)
+      await withService(target, context, { key, mustExist: true }, run).finally(() => bar.stop())
       if (!options.quiet) context.printError(`Exported ${summary(progress.counts)}`)
     })
 
@@ -185,7 +191,7 @@ function warningsTo({ printError }: CliContext): (message: string) => void {
 export const importCommand = (context: CliContext) =>
   transferOptions(
     recordsCommand('import', {
-      description: 'Import an export; records keep their sequence numbers and timestamps',
+      description: 'Import an export; records keep their sequence numbers',
       examples: [
         'headwater import backup.jsonl.gz --storage ./restored',
         'gunzip < backup.jsonl.gz | headwater import --resume',
@@ -193,54 +199,48 @@ export const importCommand = (context: CliContext) =>
       notes: [
         'Stops at a stream that exists and has records. With --resume, such a stream is continued at its tail if',
         'its last record is the one of the export. A truncated file is imported as far as it goes; then the exit',
-        'code is 1. Retention starts again with the import. Streams of a server begin at 0: one whose first',
-        'records no longer exist is imported into a storage, or with --renumber.',
+        'code is 1. Timestamps are kept, but one in the future of the target becomes the time of the import',
+        'unless the stream is uncapped. Retention starts again with the import. Streams of a server begin at 0:',
+        'one whose first records no longer exist is imported into a storage, or with --renumber.',
       ],
     })
       .argument('[FILE]', 'File to read, compressed or not. Default: standard input', nonEmpty)
       .addOption(RESUME_OPTION)
       .addOption(RENUMBER_OPTION),
   ).action(async (path, options) => {
-    const input = await openInput(path === '-' ? undefined : path, context)
-    const counts = await withService(options, context, false, (service, signal) =>
-      importFrom(input, service, options, signal, context),
-    )
-    if (!options.quiet) context.printError(`Imported ${summary(counts)}`)
-  })
-
-async function importFrom(
-  { stream, size }: Input,
-  service: Service,
-  { renumber, resume = false, quiet, ...options }: TransferOptions,
-  signal: AbortSignal,
-  context: CliContext,
-): Promise<ExportCounts> {
-  const bar = progressBar(context, 'Importing', quiet)
-  // The writer of a pipe may be silent for long, and must not prevent the stop.
-  const stop = () => void stream.destroy(new TransferError('interrupted', { kind: 'aborted' }))
-  signal.addEventListener('abort', stop, { once: true })
-  let bytes = 0
-  async function* counted(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunksOf(stream)) {
-      bytes += chunk.length
-      yield chunk
+    const { renumber, resume = false, quiet } = options
+    const { stream: input, size } = await openInput(path === '-' ? undefined : path, context)
+    const key = encryptionKey(options, context)
+    const bar = progressBar(context, 'Importing', quiet)
+    let bytes = 0
+    async function* counted(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of chunksOf(input)) {
+        bytes += chunk.length
+        yield chunk
+      }
     }
-  }
-  try {
-    return await importEntries(entriesOf(counted()), service, {
-      filter: filterOfOptions(options),
-      resume,
-      renumber,
-      onProgress: ({ records }, name = '') =>
-        bar.update(bytes, size, `${countText(records, 'record')}  ${name}`),
-      onWarning: warningsTo(context),
-    })
-  } finally {
-    signal.removeEventListener('abort', stop)
-    stream.destroy()
-    bar.stop()
-  }
-}
+    const run = (service: Service) => {
+      const signal = context.stopSignal()
+      // The writer of a pipe may be silent for long, and must not prevent the stop.
+      signal.addEventListener('abort', () => input.destroy(signal.reason), { once: true })
+      return importEntries(entriesOf(counted()), service, {
+        filter: filterOfOptions(options),
+        resume,
+        renumber,
+        onProgress: ({ records }, name = '') =>
+          bar.update(bytes, size, `${countText(records, 'record')}  ${name}`),
+        onWarning: warningsTo(context),
+      })
+    }
+    try {
+      const target = parseTarget(options, context.env)
+      const counts = await withService(target, context, { key, mustExist: false }, run)
+      if (!quiet) context.printError(`Imported ${summary(counts)}`)
+    } finally {
+      input.destroy()
+      bar.stop()
+    }
+  })
 
 export const copyCommand = (context: CliContext) =>
   transferOptions(
@@ -251,10 +251,11 @@ export const copyCommand = (context: CliContext) =>
         'headwater copy --follow ./data postgres://localhost/app',
       ],
       notes: [
-        'Records keep their sequence numbers and timestamps. FROM and TO are ./data, file:./data,',
-        'postgres://HOST/DATABASE or http://HOST:PORT. Tokens are taken from HEADWATER_FROM_TOKEN and',
-        'HEADWATER_TO_TOKEN only. With --resume, streams of TO are continued at their tails. Streams of a server',
-        'begin at 0: one whose first records no longer exist is copied to a storage, or with --renumber.',
+        'Records keep their sequence numbers and timestamps, but a timestamp in the future of TO becomes its',
+        'time unless the stream is uncapped. FROM and TO are ./data, file:./data, postgres://HOST/DATABASE or',
+        'http://HOST:PORT. Tokens are taken from HEADWATER_FROM_TOKEN and HEADWATER_TO_TOKEN only. With --resume,',
+        'streams of TO are continued at their tails. Streams of a server begin at 0: one whose first records no',
+        'longer exist is copied to a storage, or with --renumber.',
         '',
         'To move: copy with --follow, wait until everything is copied, stop the writers and press Ctrl+C. The',
         'command copies the remaining records. Then start the writers on TO; nothing may write to TO before.',
@@ -271,10 +272,40 @@ export const copyCommand = (context: CliContext) =>
     if (from === to) throw new CliError(2, 'FROM and TO must not be the same')
     const source = sideOf('FROM', from, context)
     const target = sideOf('TO', to, context)
-    const key = encryptionKey(options, context)
-    if (source.kind !== 'service') await checkExists(source)
-    const counts = await copyBetween(source, target, key, options, context)
-    if (!options.quiet) context.printError(`Copied ${summary(counts)}`)
+    const { follow: follows = false, renumber, resume = false, quiet } = options
+    const shared = { key: encryptionKey(options, context), follows }
+    const bar = progressBar(context, 'Copying', quiet)
+    let isCaughtUp = false
+    const nextPass = async () => {
+      const stop = context.stopSignal()
+      await delay(FOLLOW_MS, context.clock, stop)
+      return { isLast: stop.aborted }
+    }
+    const run = (fromService: Service, toService: Service) =>
+      copy(fromService, toService, {
+        filter: filterOfOptions(options),
+        resume,
+        renumber,
+        now: () => context.clock.now(),
+        nextPass: follows ? nextPass : undefined,
+        onProgress: (records, stream = '') =>
+          bar.update(records, undefined, `${countText(records, 'record')}  ${stream}`),
+        onCaughtUp() {
+          if (!isCaughtUp && !quiet) context.printError('Everything is copied; following until Ctrl+C')
+          isCaughtUp = true
+        },
+        onWarning: warningsTo(context),
+      })
+    try {
+      const counts = await withService(source, context, { ...shared, mustExist: true }, (fromService) =>
+        withService(target, context, { ...shared, mustExist: false }, (toService) =>
+          run(fromService, toService),
+        ),
+      )
+      if (!quiet) context.printError(`Copied ${summary(counts)}`)
+    } finally {
+      bar.stop()
+    }
   })
 
 /** Each server gets its own token and no other: those of other commands are for another server. */
@@ -286,51 +317,3 @@ function sideOf(side: 'FROM' | 'TO', text: string, { env }: CliContext): CliTarg
 
 /** How long a copy that follows waits between two passes, in milliseconds. */
 const FOLLOW_MS = 1_000
-
-async function copyBetween(
-  from: CliTarget,
-  to: CliTarget,
-  encryptionKey: string | undefined,
-  options: TransferOptions & { readonly follow?: boolean | undefined },
-  context: CliContext,
-): Promise<ExportCounts> {
-  const { follow, renumber, resume = false, quiet } = options
-  const stop = stopSignal(context)
-  // A following copy ends on its own after the signal; others stop between two requests.
-  const signal = follow ? undefined : stop.signal
-  const bar = progressBar(context, 'Copying', quiet)
-  let isCaughtUp = false
-  const nextPass = async () => {
-    await delay(FOLLOW_MS, context.clock, stop.signal)
-    return { isLast: stop.signal.aborted }
-  }
-  try {
-    return await connected(from, context, { retries: RETRIES }, (source, fromServer) =>
-      connected(to, context, { retries: RETRIES }, (target, toServer) => {
-        const shared = { encryptionKey, signal }
-        const fromService = new Service(source, { ...shared, describe: fromServer?.describe })
-        const toService = new Service(target, { ...shared, describe: toServer?.describe })
-        return copy(fromService, toService, {
-          filter: filterOfOptions(options),
-          resume,
-          renumber,
-          now: () => context.clock.now(),
-          nextPass: follow ? nextPass : undefined,
-          onProgress: (records, stream = '') =>
-            bar.update(records, undefined, `${countText(records, 'record')}  ${stream}`),
-          onCaughtUp() {
-            if (!isCaughtUp && !quiet) context.printError('Everything is copied; following until Ctrl+C')
-            isCaughtUp = true
-          },
-          onWarning: warningsTo(context),
-        })
-      }),
-    )
-  } catch (error) {
-    if (!isAborted(error)) throw error
-    throw Interrupted.of(stop.signal, `stopped before the end${CONTINUE}`)
-  } finally {
-    bar.stop()
-    stop.dispose()
-  }
-}

@@ -5,7 +5,7 @@ import {
   type VerifyReport,
   verifyDirectory,
 } from '../../storage/filesystem/index.ts'
-import { type CliContext, stopSignal } from '../context.ts'
+import type { CliContext } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
 import { newCommand } from '../options.ts'
 import { bytesText, progressBar } from '../output.ts'
@@ -38,20 +38,19 @@ export const verifyCommand = (context: CliContext) =>
 
 /** Verifies with a progress bar, until a signal stops it. Failures of the storage become messages. */
 async function verify(directory: string, hasBar: boolean, context: CliContext): Promise<VerifyReport> {
-  const stop = stopSignal(context)
+  const signal = context.stopSignal()
   const bar = progressBar(context, 'Verifying', !hasBar)
   try {
     return await verifyDirectory(directory, {
-      signal: stop.signal,
+      signal,
       onProgress: ({ done, total, file }) => bar.update(done, total, file),
     })
   } catch (error) {
-    if (stop.signal.aborted) throw Interrupted.of(stop.signal, 'stopped before everything was read')
+    if (signal.aborted) throw Interrupted.of(signal, 'stopped before everything was read')
     if (StorageFailure.is(error)) throw new CliError(1, printable(error.message))
     throw error
   } finally {
     bar.stop()
-    stop.dispose()
   }
 }
 
