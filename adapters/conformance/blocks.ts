@@ -116,10 +116,10 @@ export interface ExpectedBlock {
  */
 export function checkRead(
   appended: readonly ExpectedBlock[],
-  { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY, unsplit }: ReadRange,
+  { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY }: ReadRange,
   blocks: readonly StoredBlock[],
 ): void {
-  const description = `read ${JSON.stringify({ from, endSeqNum, bytesMax, recordsMax, unsplit })}`
+  const description = `read ${JSON.stringify({ from, endSeqNum, bytesMax, recordsMax })}`
   const isReached = ({ seqNum, timestamp }: SequencedRecord) =>
     'seqNum' in from ? seqNum >= from.seqNum : timestamp >= from.timestamp
   const known = new Map<number, { record: SequencedRecord; expected: ExpectedBlock }>()
@@ -151,11 +151,6 @@ export function checkRead(
     bytes += block.meteredBytes
     // No further block may follow, and no record behind this one is missing.
     if (bytes >= bytesMax || returned.size >= recordsMax) end = Math.min(end, block.endSeqNum)
-    const cuts = (expected: ExpectedBlock) =>
-      [firstSeqNum, block.endSeqNum].some(
-        (cut) => expected.block.firstSeqNum < cut && cut < expected.block.endSeqNum,
-      )
-    ok(!unsplit || !appended.some(cuts), `${description}: returned a part of an append at ${firstSeqNum}`)
   }
   for (const { record, expected } of known.values()) {
     if (expected.mayBeFreed || record.seqNum >= end || !isReached(record)) continue

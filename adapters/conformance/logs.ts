@@ -116,8 +116,8 @@ export const logCases: Cases = {
     const recovered = await harness.crash()
     await log.check(recovered)
     for (const bytesMax of [BATCH_METERED_BYTES_MAX + 1, WHOLE_LOG.bytesMax]) {
-      const unsplit = { ...WHOLE_LOG, bytesMax, unsplit: true }
-      checkRead(log.written, unsplit, await recovered.read('a', unsplit))
+      const range = { ...WHOLE_LOG, bytesMax }
+      checkRead(log.written, range, await recovered.read('a', range))
     }
   },
   async 'an append that expects another head conflicts and writes nothing'(harness) {

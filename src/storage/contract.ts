@@ -325,8 +325,7 @@ export interface AppendRequest {
  * Consecutive records of a log: the batch of one append, or a part of a large one. A storage may merge
  * adjacent blocks with the same `expiresAt`: it concatenates their `data` and adds up their numbers, within
  * 1,000 records, 1 MiB metered and `BATCH_ENCODED_BYTES_MAX` bytes of `data` (`model/limits.ts`). It may also
- * return a part of a block, or several, cut between records (as `splitBlock` does), unless the read asks for
- * `unsplit` blocks.
+ * return a part of a block, or several, cut between records (as `splitBlock` does).
  */
 export interface StoredBlock {
   /** Sequence number of the first record. */
@@ -358,8 +357,6 @@ export interface ReadRange {
   readonly bytesMax: number
   /** Stops once the records of the returned blocks reach this. No limit by default. */
   readonly recordsMax?: number | undefined
-  /** Whether the records of an appended block must be in one block. False by default. */
-  readonly unsplit?: boolean | undefined
   /**
    * Memory that the storage may read into, instead of allocating it. The returned blocks may be views of it:
    * the caller is done with them before it lends the same memory again.

@@ -58,7 +58,6 @@ type BlockRange = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'firstTimestam
 
 /** Whether a read that begins with this block wants only some of its records. */
 export function wantsPart(block: BlockRange, range: ReadRange): boolean {
-  if (range.unsplit) return false
   const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
   const beginsLater =
     'seqNum' in from ? from.seqNum > block.firstSeqNum : from.timestamp > block.firstTimestamp

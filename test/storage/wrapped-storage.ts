@@ -95,7 +95,6 @@ function queued(session: StorageSession, release: () => void): StorageSession {
 export function splitting(): Storage {
   return wrapped((session) => ({
     async read(logId, range) {
-      if (range.unsplit) return session.read(logId, range)
       const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
       const blocks = await session.read(logId, { from, endSeqNum, bytesMax: Number.MAX_SAFE_INTEGER })
       const pieces: StoredBlock[] = []

@@ -42,8 +42,8 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = {
  * ```
  *
  * Engines in one thread share the directory, also those of several copies of this module: development servers
- * evaluate modules again. If one of them asks for `'power-loss'`, that holds for all. The last one that
- * closes releases the directory. Another process, or another thread, cannot open it: that rejects with a
+ * evaluate modules again. They must ask for the same durability. The last one that closes releases the
+ * directory. Another process, or another thread, cannot open it: that rejects with a
  * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
  * Memory: what is stored of each stream besides its records, about 700 bytes, up to 2 KiB for each stream
@@ -65,6 +65,6 @@ export function filesystem(directory: string, options: FilesystemOptions = {}): 
       shared: true,
       notifications: 'reliable',
     },
-    open: (context) => openDirectory(path, { durability }, context),
+    open: (context) => openDirectory(path, durability, context),
   }
 }

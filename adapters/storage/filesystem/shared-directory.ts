@@ -2,6 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SerialQueue } from '../../../src/runtime/queues.ts'
 import type { Durability, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import { LogStorage } from '../log/storage.ts'
 import { directoryMedium } from '../media/directory.ts'
 import { nodeFiles, syncDirectory } from '../media/files.ts'
@@ -11,19 +12,35 @@ import { mediumFailure } from '../media/medium.ts'
 /** Enough for some ten thousand trims, or for a roll that leaves little. */
 const RESERVE_BYTES = 4 * 1_048_576
 
-export interface OpenOptions {
-  readonly durability: Durability
+/** Opens the storage in a directory, or joins the engines of this thread that have it open. */
+type OpenDirectory = (durability: Durability, context: StorageContext) => Promise<StorageSession>
+
+/** Ends with the version of {@link OpenDirectory} and of what the sessions do: others cannot use them. */
+const REGISTRY = Symbol.for('headwater.filesystem.directories.2')
+
+/**
+ * The directories that were opened, by real path. Development servers evaluate modules again, and bundles
+ * contain copies of them, so all copies in this thread share it. A closed one takes a few hundred bytes.
+ */
+function registry(): Map<string, OpenDirectory> {
+  const scope = globalThis as { [REGISTRY]?: Map<string, OpenDirectory> | undefined }
+  scope[REGISTRY] ??= new Map()
+  return scope[REGISTRY]
 }
 
 /** Creates the directory for its owner only if needed. Opens the storage in it, or joins its engines. */
 export async function openDirectory(
   path: string,
-  options: OpenOptions,
+  durability: Durability,
   context: StorageContext,
 ): Promise<StorageSession> {
   try {
     await makeDirectory(path)
-    return await sharedDirectory(await realpath(path)).open(options, context)
+    const realPath = await realpath(path)
+    const directories = registry()
+    const open = directories.get(realPath) ?? sharedDirectory(realPath)
+    directories.set(realPath, open)
+    return await open(durability, context)
   } catch (error) {
     throw mediumFailure(error, true)
   }
@@ -44,77 +61,37 @@ function ignoreForeign(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error
 }
 
-/** A directory that the engines of a thread share, also those of other copies of this module. */
-interface SharedDirectory {
-  /** Opens the storage in the directory, or joins the engines that have it open. */
-  open(options: OpenOptions, context: StorageContext): Promise<StorageSession>
-}
+function sharedDirectory(path: string): OpenDirectory {
+  const queue = new SerialQueue()
+  let opened: { readonly storage: LogStorage; readonly durability: Durability } | undefined
 
-/** Ends with the version of {@link SharedDirectory} and of what the sessions do: others cannot use them. */
-const REGISTRY = Symbol.for('headwater.filesystem.directories.1')
-
-/** The directories that were opened, by real path. A closed one takes a few hundred bytes. */
-function registry(): Map<string, SharedDirectory> {
-  const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> | undefined }
-  scope[REGISTRY] ??= new Map()
-  return scope[REGISTRY]
-}
-
-/**
- * Returns the directory at this real path. Development servers evaluate modules again, and bundles contain
- * copies of them, so the directories are registered for all copies in this thread.
- */
-function sharedDirectory(path: string): SharedDirectory {
-  const directories = registry()
-  const directory = directories.get(path) ?? new OpenDirectory(path)
-  directories.set(path, directory)
-  return directory
-}
-
-class OpenDirectory implements SharedDirectory {
-  readonly #path: string
-  readonly #queue = new SerialQueue()
-  #opened: LogStorage | undefined
-
-  constructor(path: string) {
-    this.#path = path
+  async function open(durability: Durability, context: StorageContext): Promise<StorageSession> {
+    const joined = opened?.storage.join(context)
+    if (joined === undefined) return openFirst(durability, context)
+    if (opened?.durability === durability) return joined
+    const message = `${path} is open in this process with durability '${opened?.durability}'`
+    await joined.close()
+    throw new StorageFailure('blocked', message, { nothingWritten: true })
   }
 
-  open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
-    return this.#queue.run(() => this.#open(options, context))
-  }
-
-  async #open({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession> {
-    const joined = this.#opened?.join(context)
-    if (joined !== undefined) {
-      try {
-        if (durability === 'power-loss') await this.#opened!.requireSync()
-        return joined
-      } catch (error) {
-        await joined.close()
-        throw error
-      }
-    }
+  async function openFirst(durability: Durability, context: StorageContext): Promise<StorageSession> {
     // A directory that was moved away stays open, and another one may have taken its place.
-    await this.#opened?.close().catch(() => {})
-    const storage = await this.#lockAndOpen(durability, context)
-    this.#opened = storage
-    return storage.join(context)!
-  }
-
-  async #lockAndOpen(durability: Durability, { clock }: StorageContext): Promise<LogStorage> {
-    const lock = await lockDirectory(this.#path)
+    await opened?.storage.close().catch(() => {})
+    const lock = await lockDirectory(path)
     try {
-      const medium = await directoryMedium(nodeFiles(this.#path))
-      const options = { durability, reserveBytes: RESERVE_BYTES, clock }
+      const medium = await directoryMedium(nodeFiles(path))
+      const options = { durability, reserveBytes: RESERVE_BYTES, clock: context.clock }
       const storage: LogStorage = await LogStorage.open(medium, options, async () => {
         await lock.release()
-        if (this.#opened === storage) this.#opened = undefined
+        if (opened?.storage === storage) opened = undefined
       })
-      return storage
+      opened = { storage, durability }
+      return storage.join(context)!
     } catch (error) {
       await lock.release()
       throw error
     }
   }
+
+  return (durability, context) => queue.run(() => open(durability, context))
 }

@@ -37,8 +37,6 @@ export interface BlockChange {
   readonly kind: 'block'
   readonly log: string
   readonly block: BlockSummary
-  /** Whether the next block is of the same block of an append, which was split. */
-  readonly isContinued: boolean
   /** With the last block of an append: the head, but its extensions and write state, which stay. */
   readonly head?: Head | undefined
   /** What the append changes of the write state. */

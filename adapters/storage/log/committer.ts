@@ -1,11 +1,20 @@
 import { macrotask } from '../../../src/runtime/macrotask.ts'
+import { splitBlock } from '../../../src/storage/block-sizes.ts'
+import {
+  type DocumentVersions,
+  type LogHeads,
+  planCommit,
+  type SerializedChange,
+} from '../../../src/storage/commit-plan.ts'
+import type { AppendRequest, Collection, Head } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
+import { assertExpectedHead, writeStateChange } from '../../../src/storage/heads.ts'
 import { isFullError, mediumFailure } from '../media/medium.ts'
 import type { Journal, StagedFrame } from './journal.ts'
+import { BLOCK_DATA_BYTES } from './segment.ts'
 import type { Space, WriteKind } from './space.ts'
-import { Stage } from './stage.ts'
-import type { Span, State } from './state.ts'
+import type { State } from './state.ts'
 
 /** Calls that wait are written together up to this size, in bytes; a single call may be larger. */
 const GROUP_BYTES_MAX = 8 * 1_048_576
@@ -20,13 +29,6 @@ interface Item {
 }
 
 type Call = PendingItem<Item>
-
-interface StagedCall {
-  readonly call: Call
-  readonly frames: readonly StagedFrame[]
-  /** The places of its frames. */
-  readonly spans: readonly Span[]
-}
 
 /** What goes on beside the groups. */
 export interface Housekeeping {
@@ -99,14 +101,26 @@ export class Committer {
       await this.#space.write(kind, () => this.#writeGroup(calls))
     } catch (error) {
       if (kind === 'adds' && isFullError(error)) return this.#write(withoutAdding(calls, error))
-      for (const call of calls) call.reject(error)
+      // An error of another kind: there was no memory for the group.
+      const failure = StorageFailure.is(error) ? error : mediumFailure(error, true)
+      for (const call of calls) call.reject(failure)
     }
   }
 
   /** Rejects if nothing was written; otherwise settles the calls. */
   async #writeGroup(calls: readonly Call[]): Promise<void> {
     const journal = await this.#journal.beginGroup()
-    const { staged, refused } = this.#stage(calls)
+    const stage = new Stage(this.#state)
+    const staged: { readonly call: Call; readonly frames: readonly StagedFrame[] }[] = []
+    const refused: { readonly call: Call; readonly error: unknown }[] = []
+    for (const call of calls) {
+      try {
+        staged.push({ call, frames: call.item.stage(stage) })
+      } catch (error) {
+        refused.push({ call, error: StorageConflict.is(error) ? error : mediumFailure(error, true) })
+      }
+    }
+    const spans = staged.map(({ frames }) => frames.map((frame) => this.#journal.add(frame)))
     try {
       await this.#journal.write()
     } catch (error) {
@@ -117,38 +131,12 @@ export class Committer {
       return
     }
     for (const { call, error } of refused) call.reject(error)
-    for (const { call, frames, spans } of staged) {
-      for (const [index, { changes }] of frames.entries()) {
-        for (const change of changes) this.#state.apply(change, journal, spans[index]!)
+    for (const [index, { call, frames }] of staged.entries()) {
+      for (const [i, { changes }] of frames.entries()) {
+        for (const change of changes) this.#state.apply(change, journal, spans[index]![i]!)
       }
       call.resolve()
     }
-  }
-
-  #stage(calls: readonly Call[]) {
-    const stage = new Stage(this.#state)
-    const staged: StagedCall[] = []
-    const refused: { readonly call: Call; readonly error: unknown }[] = []
-    /** Why a call could not be added: there was no memory for it. */
-    let failure: unknown
-    for (const call of calls) {
-      let frames: readonly StagedFrame[]
-      try {
-        // It would be checked against what is not written.
-        if (failure !== undefined) throw failure
-        frames = call.item.stage(stage)
-      } catch (error) {
-        refused.push({ call, error: refusalOf(error) })
-        continue
-      }
-      try {
-        staged.push({ call, frames, spans: this.#journal.addAll(frames) })
-      } catch (error) {
-        failure = error
-        refused.push({ call, error: refusalOf(error) })
-      }
-    }
-    return { staged, refused }
   }
 }
 
@@ -158,7 +146,67 @@ function withoutAdding(calls: readonly Call[], failure: unknown): readonly Call[
   return calls.filter(({ item }) => item.kind === 'frees')
 }
 
-function refusalOf(error: unknown): unknown {
-  if (StorageConflict.is(error) || StorageFailure.is(error)) return error
-  return new StorageFailure('io', (error as Error).message, { nothingWritten: true, cause: error })
+/**
+ * The state as it will be once the current group is durable: what the calls of the group are checked against,
+ * in order. A call that throws changes nothing.
+ */
+export class Stage implements DocumentVersions, LogHeads {
+  readonly #state: State
+  /** Null: deleted, also below. */
+  readonly #heads = new Map<string, Head | null>()
+  readonly #versions = new Map<string, number | null>()
+
+  constructor(state: State) {
+    this.#state = state
+  }
+
+  /** Throws `StorageConflict` if the log does not have the expected head. */
+  append({ logId, expected, head, blocks }: AppendRequest): readonly StagedFrame[] {
+    const before = this.headOf(logId)
+    assertExpectedHead(logId, before, expected)
+    const writeState = writeStateChange(before!.writeState, head.writeState)
+    this.#heads.set(logId, { ...head, extensions: before!.extensions })
+    const pieces = blocks.flatMap((block) => splitBlock(block, BLOCK_DATA_BYTES))
+    return pieces.map((block, index): StagedFrame => {
+      const change = { kind: 'block', log: logId, block } as const
+      const isLast = index === pieces.length - 1
+      return { changes: [isLast ? { ...change, head, writeState } : change], data: block.data }
+    })
+  }
+
+  /** Throws `StorageConflict` if an expectation does not hold. */
+  commit(requests: readonly SerializedChange[]): readonly StagedFrame[] {
+    const { documents, logs } = planCommit(requests, this, this)
+    for (const { collection, key, content } of documents) {
+      this.#versions.set(nameOf(collection, key), content?.version ?? null)
+    }
+    for (const { logId, head = null } of logs) this.#heads.set(logId, head)
+    const changes = [
+      ...documents.map(({ collection, key, content = null }) => {
+        return { kind: 'document', collection, key, content } as const
+      }),
+      ...logs.map(({ logId, head = null }) => ({ kind: 'head', log: logId, head }) as const),
+    ]
+    return changes.length === 0 ? [] : [{ changes }]
+  }
+
+  versionOf(collection: Collection, key: string): number | undefined {
+    const staged = this.#versions.get(nameOf(collection, key))
+    if (staged !== undefined) return staged ?? undefined
+    return this.#state.documents(collection).get(key)?.version
+  }
+
+  headOf(logId: string): Head | undefined {
+    const staged = this.#heads.get(logId)
+    return staged === undefined ? this.#state.logs.get(logId)?.head : (staged ?? undefined)
+  }
+
+  nextVersion(): number {
+    return this.#state.nextVersion++
+  }
+}
+
+/** Unique, because names of collections do not contain U+0000. */
+function nameOf(collection: Collection, key: string): string {
+  return `${collection}\0${key}`
 }

@@ -143,11 +143,6 @@ export class FrameWriter {
     return this.#buffer.subarray(0, this.#length)
   }
 
-  /** Discards what was added beyond this length. */
-  cut(length: number): void {
-    this.#length = length
-  }
-
   /** Discards everything, and leaves room for a header. */
   begin(headerBytes: number): void {
     if (this.#buffer.length > BUFFER_BYTES.kept) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES.first)

@@ -36,7 +36,7 @@ export class Journal {
   readonly #medium: Medium
   readonly #group = new FrameWriter()
   #frames = 0
-  #isSynced: boolean
+  readonly #isSynced: boolean
   /** Whether the next group is synced in any case, and written even if it is empty. */
   #syncsNext = false
   /** Whether something was written without a sync. */
@@ -117,19 +117,8 @@ export class Journal {
     return this.#files.at(-1)!.number
   }
 
-  /** Adds the frames of a call to the group, all of them or none. Returns their places in the journal. */
-  addAll(frames: readonly StagedFrame[]): readonly Span[] {
-    const [length, count] = [this.#group.length, this.#frames]
-    try {
-      return frames.map((frame) => this.#add(frame))
-    } catch (error) {
-      this.#group.cut(length)
-      this.#frames = count
-      throw error
-    }
-  }
-
-  #add({ changes, data }: StagedFrame): Span {
+  /** Adds a frame to the group. Returns its place in the journal. */
+  add({ changes, data }: StagedFrame): Span {
     const { end, salt } = this.#files.at(-1)!
     const offset = end + this.#group.length
     const bytes = this.#group.add(changes.map(encodeChange), data && [data], salt)
@@ -159,11 +148,6 @@ export class Journal {
   /** Makes the next group durable, and with it everything before. */
   requestSync(): void {
     this.#syncsNext = true
-  }
-
-  /** Makes every later group durable before it is acknowledged, and with it everything before. */
-  requireSync(): void {
-    this.#isSynced = true
   }
 
   /** Forgets the journals before this number: a checkpoint holds their changes. */

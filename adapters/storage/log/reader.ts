@@ -1,12 +1,11 @@
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
-import { mergedBlock } from '../../../src/storage/block-sizes.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { cutBlock } from '../../../src/storage/cut-block.ts'
 import { lowerBound, RecentMap } from '../../../src/storage/ordered-list.ts'
 import { type Medium, MissingFile } from '../media/medium.ts'
 import { fileName } from './format.ts'
 import type { Journal } from './journal.ts'
-import { blocksAt, type FoundBlock, readIndex } from './segment.ts'
+import { blocksAt, readIndex } from './segment.ts'
 import type { Log, Place, Run, State } from './state.ts'
 
 /** Bytes per read, unless one block is longer. */
@@ -112,8 +111,6 @@ class Selection {
   readonly #range: ReadRange
   readonly #freedBelow: number
   readonly #collector: BlockCollector<StoredBlock>
-  /** Blocks of an append that a read without parts of appends has not seen completely. */
-  #parts: StoredBlock[] = []
   #end = 0
   /** The rest of the memory that the caller lends. */
   #memory: Uint8Array | undefined
@@ -131,7 +128,7 @@ class Selection {
   }
 
   get isDone(): boolean {
-    return this.#collector.isDone || (this.#end >= this.#range.endSeqNum && this.#parts.length === 0)
+    return this.#collector.isDone || this.#end >= this.#range.endSeqNum
   }
 
   /** Whether the read wants nothing behind blocks of so many bytes that end like this one. */
@@ -152,9 +149,7 @@ class Selection {
 
   /** The index of the first place that is needed, of so many. */
   firstOf(places: readonly Place[], end: number): number {
-    let first = lowerBound(places, (place) => this.isReached(place), end)
-    while (this.#range.unsplit && first > 0 && first < end && places[first - 1]!.isContinued) first--
-    return first
+    return lowerBound(places, (place) => this.isReached(place), end)
   }
 
   /** Calls `read` with the memory that it may use. */
@@ -165,22 +160,13 @@ class Selection {
   }
 
   /** Adds blocks that were read at once. */
-  addAll(blocks: readonly FoundBlock[]): void {
-    for (const block of blocks) this.#add(block)
-  }
-
-  #add({ isContinued, ...block }: FoundBlock): void {
-    if (block.endSeqNum <= this.#freedBelow) return
-    this.#end = block.endSeqNum
-    if (this.#range.unsplit) {
-      this.#parts.push(block)
-      if (isContinued) return
-      this.#collector.add(mergedBlock(this.#parts))
-      this.#parts = []
-      return
+  addAll(blocks: readonly StoredBlock[]): void {
+    for (const block of blocks) {
+      if (block.endSeqNum <= this.#freedBelow) continue
+      this.#end = block.endSeqNum
+      if (this.#collector.isDone || !this.isReached(block)) continue
+      this.#collector.add(this.#collector.blocks.length === 0 ? cutBlock(block, this.#range) : block)
     }
-    if (this.#collector.isDone || !this.isReached(block)) return
-    this.#collector.add(this.#collector.blocks.length === 0 ? cutBlock(block, this.#range) : block)
   }
 }
 

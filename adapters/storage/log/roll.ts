@@ -1,9 +1,9 @@
-import type { Collection } from '../../../src/storage/contract.ts'
+import type { Collection, StoredBlock } from '../../../src/storage/contract.ts'
 import type { Medium } from '../media/medium.ts'
 import { finishCheckpoint, writeTable } from './checkpoint.ts'
 import { FrameFile, fileName } from './format.ts'
 import type { JournalFile } from './journal.ts'
-import { blocksAt, blocksOf, type FoundBlock, writeRun } from './segment.ts'
+import { blocksAt, blocksOf, writeRun } from './segment.ts'
 import type { JournalBlock, Log, Run, Segment, State } from './state.ts'
 import { encodeEntry, type Snapshot, type StoredEntry, type Table, type TablePart } from './table.ts'
 
@@ -192,7 +192,7 @@ export class Roll {
     { freedBelow }: Log,
     runs: readonly Run[],
     blocks: readonly JournalBlock[],
-  ): AsyncGenerator<FoundBlock> {
+  ): AsyncGenerator<StoredBlock> {
     for (const run of runs) {
       yield* blocksOf(this.#medium, id, run, freedBelow)
     }

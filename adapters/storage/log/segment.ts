@@ -12,35 +12,32 @@ import type { Place, Run } from './state.ts'
  */
 export const BLOCK_DATA_BYTES = 32_768
 
-/** A block with its data, as the frames of journals and segments hold it. */
-export interface FoundBlock extends StoredBlock {
-  /** Whether the next block is of the same block of an append, which was split. */
-  readonly isContinued: boolean
-}
-
 const NO_DATA = new Uint8Array(0)
 
 /** Writes consecutive blocks of a log to a segment, at least one, and an index. Merges small ones. */
-export async function writeRun(file: FrameFile, log: string, found: AsyncIterable<FoundBlock>): Promise<Run> {
+export async function writeRun(
+  file: FrameFile,
+  log: string,
+  found: AsyncIterable<StoredBlock>,
+): Promise<Run> {
   const offset = file.bytes
   const places: Place[] = []
   const written: StoredBlock[] = []
-  let pending: FoundBlock[] = []
+  let pending: StoredBlock[] = []
   let pendingBytes = 0
   const flush = async () => {
     const start = file.bytes
-    for (const group of mergedGroups(pending, places.at(-1)?.isContinued)) {
+    for (const group of mergeableBlocks(pending)) {
       const block = mergedBlock(group, () => NO_DATA)
-      const { isContinued } = group.at(-1)!
-      const change = encodeChange({ kind: 'block', log, block, isContinued })
+      const change = encodeChange({ kind: 'block', log, block })
       await file.add(
         [change],
         group.map(({ data }) => data),
       )
       written.push({ ...block, data: NO_DATA })
     }
-    const { endSeqNum, lastTimestamp, isContinued } = pending.at(-1)!
-    places.push({ offset: start, bytes: file.bytes - start, endSeqNum, lastTimestamp, isContinued })
+    const { endSeqNum, lastTimestamp } = pending.at(-1)!
+    places.push({ offset: start, bytes: file.bytes - start, endSeqNum, lastTimestamp })
     pending = []
     pendingBytes = 0
   }
@@ -60,7 +57,6 @@ export async function writeRun(file: FrameFile, log: string, found: AsyncIterabl
     indexBytes: places.length > 1 ? await writeIndex(file, log, places) : 0,
     endSeqNum,
     lastTimestamp,
-    isContinued: false,
     blocks: written.length,
     meteredBytes: written.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
     first: { firstSeqNum, endSeqNum: firstEnd, expiresAt },
@@ -68,13 +64,7 @@ export async function writeRun(file: FrameFile, log: string, found: AsyncIterabl
   }
 }
 
-/** Blocks of an append that was split stay as they are, so that it can be put together. */
-function mergedGroups(blocks: readonly FoundBlock[], isContinuation = false): readonly FoundBlock[][] {
-  const isSplit = isContinuation || blocks.some(({ isContinued }) => isContinued)
-  return isSplit ? blocks.map((block) => [block]) : mergeableBlocks(blocks)
-}
-
-const PLACE = new Fields<Place>('offset', 'bytes', 'endSeqNum', 'lastTimestamp', 'isContinued')
+const PLACE = new Fields<Place>('offset', 'bytes', 'endSeqNum', 'lastTimestamp')
 
 interface Index {
   readonly log: string
@@ -109,8 +99,8 @@ export function blocksAt(
   bytesOffset: number,
   log: string,
   salt = 0,
-): FoundBlock[] {
-  const blocks: FoundBlock[] = []
+): StoredBlock[] {
+  const blocks: StoredBlock[] = []
   const end = place.offset + place.bytes
   for (let offset = place.offset; offset < end; ) {
     decodeOrThrowCorrupt(name, offset, () => {
@@ -119,7 +109,7 @@ export function blocksAt(
       if (change.kind !== 'block' || change.log !== log) throw new RangeError('a block of another log')
       // Not a `Buffer`, which no other storage returns.
       const data = new Uint8Array(frame.data.buffer, frame.data.byteOffset, frame.data.length)
-      blocks.push({ ...change.block, data, isContinued: change.isContinued })
+      blocks.push({ ...change.block, data })
       offset = frame.end + bytesOffset
     })
   }
@@ -134,7 +124,7 @@ export async function* blocksOf(
   log: string,
   run: Run,
   freedBelow: number,
-): AsyncGenerator<FoundBlock> {
+): AsyncGenerator<StoredBlock> {
   const name = fileName('segment', run.segment)
   for (const place of await readIndex(medium, log, run)) {
     if (place.endSeqNum <= freedBelow) continue

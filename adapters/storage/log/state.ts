@@ -40,8 +40,6 @@ export interface Place extends Span {
   readonly journal?: number | undefined
   readonly endSeqNum: number
   readonly lastTimestamp: number
-  /** Whether the last of them is of the same block of an append as the one behind it. */
-  readonly isContinued: boolean
 }
 
 /** Consecutive blocks of a log in a segment. */
@@ -177,7 +175,7 @@ const NEW_LOG: Omit<Log, 'head' | 'blocks'> = { freedBelow: 0, meteredBytes: 0, 
 
 function appended(
   log: Log,
-  { block, isContinued, head, writeState }: BlockChange,
+  { block, head, writeState }: BlockChange,
   journal: number,
   { offset, bytes }: Span,
 ): Log {
@@ -195,7 +193,6 @@ function appended(
     journal,
     offset,
     bytes,
-    isContinued,
   })
   return {
     head: head ? headAfter(log.head, head, writeState) : log.head,
@@ -222,7 +219,7 @@ const DOCUMENT_CODEC: EntryCodec<StoredDocument> = {
 }
 
 const FIRST = new Fields<FirstBlock>('firstSeqNum', 'endSeqNum', 'expiresAt')
-const RUN = new Fields<Omit<Run, 'first' | 'isContinued'>>(
+const RUN = new Fields<Omit<Run, 'first'>>(
   'segment',
   'offset',
   'bytes',
@@ -243,7 +240,7 @@ const LOG_CODEC: EntryCodec<Log> = {
   ],
   decode(encoded) {
     const [head, freedBelow, meteredBytes, runs] = encoded as [Row, number, number, readonly Row[]]
-    const run = (row: Row) => ({ ...RUN.decode(row), first: FIRST.decode(row.slice(9)), isContinued: false })
+    const run = (row: Row) => ({ ...RUN.decode(row), first: FIRST.decode(row.slice(9)) })
     return { head: decodeHead(head), freedBelow, meteredBytes, runs: runs.map(run), blocks: [] }
   },
   /** When the first block can be freed; infinite for never. */

@@ -19,9 +19,9 @@ import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
 import { ChangeNotifier, SessionCalls } from '../../../src/storage/session-calls.ts'
 import type { Medium } from '../media/medium.ts'
 import type { StoredDocument } from './changes.ts'
+import type { Stage } from './committer.ts'
 import type { StagedFrame } from './journal.ts'
 import type { WriteKind } from './space.ts'
-import type { Stage } from './stage.ts'
 import { type LogStorageOptions, LogStore } from './store.ts'
 
 /** Estimated length of an append or a catalog change in the journal, beside its data and texts. */
@@ -74,12 +74,6 @@ export class LogStorage {
   /** Those that are open and in memory. */
   get sessions(): readonly LogSession[] {
     return this.#sessions.flatMap((session) => session.deref() ?? [])
-  }
-
-  /** Makes everything durable that was written, and from now on everything before it is acknowledged. */
-  requireSync(): Promise<void> {
-    this.#store.journal.requireSync()
-    return this.#store.committer.commit('frees', 0, () => [])
   }
 
   /** Waits for the calls in flight. Later calls of all sessions reject. */

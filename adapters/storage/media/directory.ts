@@ -40,18 +40,11 @@ interface OpenJournal {
   readonly file: File
 }
 
-/** A file that is open for reads. It is closed once nothing reads it after it was dropped. */
-interface Reader {
-  readonly file: Promise<File>
-  reads: number
-  isDropped: boolean
-}
-
 export class DirectoryMedium implements Medium {
   readonly #files: Files
   readonly #directory: { readonly name: string; readonly id: string | undefined }
-  /** The one that was read last is the last one. */
-  readonly #readers = new Map<string, Reader>()
+  /** Files that are open for reads. The one that was read last is the last one. */
+  readonly #readers = new Map<string, Promise<File>>()
   #journal: OpenJournal | undefined
   /** Why nothing more is written: a file may have its name at the next opening that does not count now. */
   #failure: StorageFailure | undefined
@@ -77,26 +70,20 @@ export class DirectoryMedium implements Medium {
     })
   }
 
-  async read(name: string, position: number, length: number, memory?: Uint8Array): Promise<Buffer> {
-    const reader = this.#reader(name)
-    reader.reads++
-    try {
-      const file = await reader.file
-      return await failing(async () => {
-        const buffer = bufferOf(length, memory)
-        let filled = 0
-        while (filled < length) {
-          const wanted = Math.min(length - filled, READ_BYTES_MAX)
-          const { bytesRead } = await file.read(buffer, filled, wanted, position + filled)
-          if (bytesRead === 0) break
-          filled += bytesRead
-        }
-        return buffer.subarray(0, filled)
-      })
-    } finally {
-      reader.reads--
-      void this.#closeUnused(reader)
-    }
+  read(name: string, position: number, length: number, memory?: Uint8Array): Promise<Buffer> {
+    return failing(async () => {
+      const buffer = bufferOf(length, memory)
+      let filled = 0
+      while (filled < length) {
+        // The file may have been closed since the last part was read.
+        const file = await this.#reader(name)
+        const wanted = Math.min(length - filled, READ_BYTES_MAX)
+        const { bytesRead } = await file.read(buffer, filled, wanted, position + filled)
+        if (bytesRead === 0) break
+        filled += bytesRead
+      }
+      return buffer.subarray(0, filled)
+    })
   }
 
   async append(name: string, position: number, piece: Uint8Array, isSynced: boolean): Promise<void> {
@@ -164,7 +151,7 @@ export class DirectoryMedium implements Medium {
 
   async remove(name: string): Promise<void> {
     this.assertInPlace()
-    void this.#drop(name)
+    void this.#closeReader(name)
     await failing(async () => {
       await this.#files.unlink(name)
       // Some file systems do not use freed space before it is certain that it is free.
@@ -179,29 +166,23 @@ export class DirectoryMedium implements Medium {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#readers.keys()].map((name) => this.#drop(name)))
+    await Promise.all([...this.#readers.keys()].map((name) => this.#closeReader(name)))
     await failing(async () => this.#journal?.file.close())
   }
 
-  #reader(name: string): Reader {
-    const reader = this.#readers.get(name) ?? { file: this.#open(name, 'read'), reads: 0, isDropped: false }
+  #reader(name: string): Promise<File> {
+    const reader = this.#readers.get(name) ?? this.#open(name, 'read')
     this.#readers.delete(name)
     this.#readers.set(name, reader)
-    reader.file.catch(() => this.#readers.get(name) === reader && this.#readers.delete(name))
-    if (this.#readers.size > READERS_MAX) void this.#drop(this.#readers.keys().next().value!)
+    reader.catch(() => this.#readers.get(name) === reader && this.#readers.delete(name))
+    if (this.#readers.size > READERS_MAX) void this.#closeReader(this.#readers.keys().next().value!)
     return reader
   }
 
-  async #drop(name: string): Promise<void> {
+  async #closeReader(name: string): Promise<void> {
     const reader = this.#readers.get(name)
-    if (reader === undefined) return
     this.#readers.delete(name)
-    reader.isDropped = true
-    await this.#closeUnused(reader)
-  }
-
-  async #closeUnused({ file, reads, isDropped }: Reader): Promise<void> {
-    if (isDropped && reads === 0) await file.then((open) => open.close()).catch(() => {})
+    await reader?.then((file) => file.close()).catch(() => {})
   }
 
   async #createJournal(name: string, piece: Uint8Array): Promise<void> {

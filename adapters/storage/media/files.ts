@@ -37,7 +37,7 @@ export interface File {
   truncate(length: number): Promise<void>
   /** Makes content and length durable. */
   datasync(): Promise<void>
-  /** A second call does nothing. */
+  /** Waits for the calls in flight. A second call does nothing. */
   close(): Promise<void>
 }
 

@@ -17,14 +17,12 @@ export interface DirectoryLock {
 
 /**
  * The holder of a lock. All of it is in the name of the file, which is empty: so it is created in one step,
- * and on a full disk. What the system does not tell is empty.
+ * and on a full disk.
  */
 interface Owner {
   readonly pid: number
-  /** The start of the thread in clock ticks since boot, because ids are used again. */
+  /** Start of the thread in clock ticks, and boot id of the kernel. Empty where the system does not tell. */
   readonly started: string
-  /** The boot id of the kernel. */
-  readonly boot: string
   /** The id of the thread in the kernel, or in the process where the system does not tell it. */
   readonly thread: number
   /** Percent-encoded. Empty in Deno without `--allow-sys`. */
@@ -40,7 +38,7 @@ interface Owner {
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const own = await currentOwner()
-  const name = `lock-${own.pid}.${own.started}.${own.boot}.${own.thread}.${own.host}`
+  const name = `lock-${own.pid}.${own.started || '.'}.${own.thread}.${own.host}`
   const file = join(path, name)
   const release = () => unlink(file).catch(ignoreMissing)
   for (let attempt = 1; ; attempt++) {
@@ -83,18 +81,17 @@ async function lockNames(path: string): Promise<string[]> {
 
 /** Undefined for a name that is not that of an owner. */
 function ownerOf(name: string): Owner | undefined {
-  const match = /^lock-(\d+)\.(\d*)\.([\w-]*)\.(\d+)\.(.*)$/.exec(name)
-  if (match === null) return undefined
-  const [, pid, started, boot, thread, host] = match as unknown as string[]
-  return { pid: Number(pid), started: started!, boot: boot!, thread: Number(thread), host: host! }
+  const [, pid, started, thread, host] = /^lock-(\d+)\.(\d*\.[\w-]*)\.(\d+)\.(.*)$/.exec(name) ?? []
+  if (started === undefined) return undefined
+  const isKnown = /^\d+\../.test(started)
+  return { pid: Number(pid), started: isKnown ? started : '', thread: Number(thread), host: host! }
 }
 
 async function currentOwner(): Promise<Owner> {
   const { pid } = process
   const thread = kernelThread()
-  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
   const started = thread === undefined ? undefined : await startOf(pid, thread)
-  return { pid, started: started ?? '', boot: boot.trim(), thread: thread ?? threadId, host: ownHost() }
+  return { pid, started: started ?? '', thread: thread ?? threadId, host: ownHost() }
 }
 
 function ownHost(): string {
@@ -121,17 +118,16 @@ function kernelThread(): number | undefined {
 type Liveness = 'alive' | 'dead' | 'unknown'
 
 /**
- * An owner is dead if it ran on this host, before this boot of it or as a process or a thread that does not
- * exist any more: development servers replace the threads that run an app. Containers are hosts of their own,
- * so two that run at the same time must not have the same host name.
+ * An owner is dead if it ran on this host, and its process or thread does not exist any more or was started
+ * at another time: ids are used again, and development servers replace the threads that run an app.
+ * Containers are hosts of their own, so two that run at the same time must not have the same host name.
  */
 async function livenessOf(owner: Owner, own: Owner): Promise<Liveness> {
   if (owner.host !== own.host || own.host === '') return 'unknown'
-  if (owner.boot !== own.boot) return owner.boot === '' || own.boot === '' ? 'unknown' : 'dead'
   if (!mayExist(owner.pid)) return 'dead'
-  if (owner.started === '' || own.started === '') return owner.pid === own.pid ? 'alive' : 'unknown'
-  const started = await startOf(owner.pid, owner.thread)
-  if (started === undefined) return 'unknown'
+  const isTold = owner.started !== '' && own.started !== ''
+  const started = isTold ? await startOf(owner.pid, owner.thread) : undefined
+  if (started === undefined) return owner.pid === own.pid ? 'alive' : 'unknown'
   return started === owner.started ? 'alive' : 'dead'
 }
 
@@ -145,40 +141,35 @@ function mayExist(pid: number): boolean {
   }
 }
 
-/** The start of a thread, or that it has ended. Undefined where the system does not tell. */
+/** When a thread was started, or that it has ended. Undefined where the system does not tell. */
 async function startOf(pid: number, thread: number): Promise<string | undefined> {
   try {
-    const text = await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8')
-    // The program name, in parentheses, may contain anything: count the fields after it.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT' && code !== 'ESRCH') return undefined
+    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
     // The processes of other users may be hidden.
-    const isVisible = await stat(`/proc/${pid}/task`).catch(() => undefined)
-    return isVisible ? 'ended' : undefined
+    await stat(`/proc/${pid}/task`)
+    const text = await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8').catch(ignoreMissing)
+    // The program name, in parentheses, may contain anything: count the fields after it.
+    const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')
+    const isRunning = fields !== undefined && fields[0] !== 'Z' && fields[0] !== 'X'
+    return isRunning ? `${fields[19]}.${boot.trim()}` : 'ended'
+  } catch {
+    return undefined
   }
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  // The last one: a thread that ends meanwhile.
+  if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error
 }
 
-async function blocked(
-  path: string,
-  name: string,
-  owner: Owner | undefined,
-  liveness: Liveness,
-): Promise<StorageFailure> {
+async function blocked(path: string, name: string, owner: Owner | undefined, liveness: Liveness) {
   const file = join(path, name)
   const since = (await stat(file).catch(() => undefined))?.mtime.toISOString()
-  const holder =
-    owner === undefined
-      ? 'an unknown process'
-      : liveness === 'alive' && owner.pid === process.pid
-        ? `another thread of this process (${owner.pid})`
-        : `process ${owner.pid} on ${owner.host}${since ? `, since ${since}` : ''}`
+  let holder = 'an unknown process'
+  if (owner !== undefined) holder = `process ${owner.pid} on ${owner.host}${since ? `, since ${since}` : ''}`
+  if (owner?.pid === process.pid && liveness === 'alive') {
+    holder = `another thread of this process (${owner.pid})`
+  }
   const remedy = liveness === 'alive' ? '' : `. If that does not run any more, remove ${file}`
   return new StorageFailure('blocked', `${path} is open in ${holder}${remedy}`, { nothingWritten: true })
 }

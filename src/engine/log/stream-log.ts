@@ -246,7 +246,7 @@ export class StreamLog implements AppendTarget {
     const endSeqNum = head.tail.seqNum
     if (this.followers === 0 || endSeqNum <= known || this.isStale) return
     const from = { seqNum: known }
-    const range = { from, endSeqNum, bytesMax: limits.followerLagBytes, unsplit: true }
+    const range = { from, endSeqNum, bytesMax: limits.followerLagBytes }
     const blocks = await session.read(this.document.logId, range)
     // Followers read from the storage what may be of another history than the head.
     if (this.isStale) return

@@ -136,6 +136,17 @@ test('a path through a symbolic link leads to the shared storage', async () => {
   await second.close()
 })
 
+test('engines that share a directory must have the same durability', async () => {
+  const directory = await temporaryDirectory()
+  const session = await openSession(directory)
+  const other = filesystem(directory, { durability: 'process-crash' })
+  const opening = other.open({ clock: systemClock, onLogChanged: () => {} })
+  await expect(opening).rejects.toMatchObject({ kind: 'blocked', nothingWritten: true })
+  await put(session, 1)
+  await session.close()
+  await (await other.open({ clock: systemClock, onLogChanged: () => {} })).close()
+})
+
 test('a failed opening releases everything', async () => {
   const directory = await temporaryDirectory()
   await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')
