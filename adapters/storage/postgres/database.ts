@@ -173,9 +173,6 @@ export function prepared(text: string): Statement {
   return { text, name: `headwater_${PROCESS_ID}_${++statements}` }
 }
 
-/** The clock of the server, in milliseconds. */
-export const SERVER_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
-
 /** The clock of the server, by which all processes stamp and expire records. */
 export class ServerClock {
   readonly #database: Database
@@ -193,15 +190,14 @@ export class ServerClock {
     return this.#offset.offsetMs
   }
 
+  /** Resolves to its time in milliseconds, and measures the offset. */
   async now(): Promise<number> {
     const sentAt = this.#clock.now()
-    const [row] = await this.#database.query(`SELECT ${SERVER_TIME} AS now`)
-    this.measured(sentAt, row?.now)
-    return numberOf(row?.now)
-  }
-
-  /** Takes the value of `SERVER_TIME` from a statement that was sent at `sentAt` and has just returned. */
-  measured(sentAt: number, value: unknown): void {
-    this.#offset = refineOffset(this.#offset, measuredOffset(sentAt, this.#clock.now(), numberOf(value)))
+    const [row] = await this.#database.query(
+      'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) AS now',
+    )
+    const now = numberOf(row?.now)
+    this.#offset = refineOffset(this.#offset, measuredOffset(sentAt, this.#clock.now(), now))
+    return now
   }
 }

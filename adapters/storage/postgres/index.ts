@@ -109,9 +109,7 @@ export function postgres(options: PostgresOptions): Storage {
       }
       const changes = listen ? new ChangeChannel(schema, connections, clock, onLogChanged) : undefined
       await changes?.open()
-      const session = new PostgresSession(database, tables, clock, serverClock, changes)
-      if (readOnly) session.electForBackgroundWork = () => () => {}
-      return session
+      return new PostgresSession(database, tables, clock, serverClock, changes, readOnly)
     },
   }
 }

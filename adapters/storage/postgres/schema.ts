@@ -14,7 +14,6 @@ export interface Tables {
   readonly logs: string
   readonly blocks: string
   readonly commits: string
-  readonly leases: string
 }
 
 /** Longer names are truncated by PostgreSQL. */
@@ -35,7 +34,6 @@ export function tablesOf(schema: string): Tables {
     logs: table('logs'),
     blocks: table('blocks'),
     commits: table('commits'),
-    leases: table('leases'),
   }
 }
 
@@ -43,7 +41,7 @@ export function tablesOf(schema: string): Tables {
 const VERSION = 1
 
 /** Each has no effect when it is repeated. */
-const CREATION = ({ format, documents, logs, blocks, commits, leases }: Tables): readonly string[] => [
+const CREATION = ({ format, documents, logs, blocks, commits }: Tables): readonly string[] => [
   // `value` is JSON. Keys are UTF-8: text excludes U+0000, and bytes have the same order under every
   // collation.
   `CREATE TABLE IF NOT EXISTS ${documents} (
@@ -70,9 +68,6 @@ const CREATION = ({ format, documents, logs, blocks, commits, leases }: Tables):
   // Commits of the last hour: after a lost connection, one is looked up by its id.
   `CREATE TABLE IF NOT EXISTS ${commits} (id text PRIMARY KEY, committed_at bigint NOT NULL)`,
   `CREATE INDEX IF NOT EXISTS commits_by_time ON ${commits} (committed_at)`,
-  `CREATE TABLE IF NOT EXISTS ${leases} (
-    name text PRIMARY KEY, holder text NOT NULL, expires_at timestamptz NOT NULL
-  )`,
   // Last, because it says that the others are there.
   `CREATE TABLE IF NOT EXISTS ${format} (id bigint PRIMARY KEY, version bigint NOT NULL)`,
   `INSERT INTO ${format} VALUES (1, ${VERSION}) ON CONFLICT (id) DO NOTHING`,

@@ -14,7 +14,6 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
-import { BackgroundLease } from './background-lease.ts'
 import { PostgresCatalog } from './catalog.ts'
 import type { ChangeChannel } from './change-channel.ts'
 import type { Database, ServerClock } from './database.ts'
@@ -31,10 +30,11 @@ export class PostgresSession implements StorageSession {
   readonly #changes: ChangeChannel | undefined
   readonly #catalog: PostgresCatalog
   readonly #logs: PostgresLogs
-  readonly #leases = new Set<BackgroundLease>()
   readonly #calls = new SessionCalls()
   /** Absent if the engine's clock is virtual. */
   readonly now?: NonNullable<StorageSession['now']>
+  /** Absent unless the session is read-only: every engine does the background work. */
+  readonly electForBackgroundWork?: NonNullable<StorageSession['electForBackgroundWork']>
 
   constructor(
     database: Database,
@@ -42,6 +42,7 @@ export class PostgresSession implements StorageSession {
     clock: Clock,
     serverClock: ServerClock | undefined,
     changes: ChangeChannel | undefined,
+    isReadOnly: boolean,
   ) {
     this.#database = database
     this.#tables = tables
@@ -50,6 +51,7 @@ export class PostgresSession implements StorageSession {
     this.#changes = changes
     this.#catalog = new PostgresCatalog(database, tables)
     this.#logs = new PostgresLogs(database, tables, (logId) => changes?.announce([logId]))
+    if (isReadOnly) this.electForBackgroundWork = () => () => {}
     if (serverClock !== undefined) this.now = () => this.#calls.run(() => serverClock.now())
   }
 
@@ -93,18 +95,10 @@ export class PostgresSession implements StorageSession {
     return this.#serverClock?.offsetMs ?? 0
   }
 
-  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
-    if (this.#calls.isClosed) return () => {}
-    const lease = new BackgroundLease(this.#database, this.#tables, this.#clock, this.#serverClock, onElected)
-    this.#leases.add(lease)
-    return () => void this.#calls.run(() => lease.end()).catch(() => {})
-  }
-
   close(): Promise<void> {
     // Otherwise calls in flight would be repeated for up to `retryMs` during an outage.
     this.#database.stopRetrying()
     return this.#calls.close(async () => {
-      for (const lease of this.#leases) await lease.end()
       await this.#changes?.close()
       await this.#database.close()
     })

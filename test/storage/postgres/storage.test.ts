@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { NOW } from '../../../adapters/conformance/blocks.ts'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, type Stream, systemClock } from '../../../src/index.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { type Intercept, interceptingClient, sqlError } from './intercepting-client.ts'
@@ -311,22 +312,26 @@ describe('other engines', () => {
     await second.close()
   })
 
-  test('another engine is elected for background work when the elected one dies', async () => {
+  test('engines that do the background work at once free each record once, and delete a stream once', async () => {
     const schema = newSchema()
-    const dead = { isDead: false }
-    const client = intercepting(() => (dead.isDead ? Promise.reject(new Error('dead')) : undefined))
-    const elected: string[] = []
-    const electionOf = (name: string) => (isElected: boolean) => void (isElected && elected.push(name))
-    const holder = await postgres({ client, schema, retryMs: 0 }).open(CONTEXT)
-    holder.electForBackgroundWork!(electionOf('holder'))
-    await vi.waitFor(() => expect(elected).toEqual(['holder']))
-    const waiting = await openSession({ client: pglite, schema })
-    waiting.electForBackgroundWork!(electionOf('waiting'))
-    dead.isDead = true
-    await holder.close()
-    // As if the lease had run out.
-    await pglite.query(`UPDATE ${schema}.leases SET expires_at = now() - interval '1 second'`)
-    await vi.waitFor(() => expect(elected).toEqual(['holder', 'waiting']))
+    const clock = virtualClock({ now: NOW })
+    const onBackgroundError = vi.fn()
+    const engines = await Promise.all(
+      Array.from({ length: 3 }, () =>
+        open({ storage: postgres({ client: pglite, schema }), clock, onBackgroundError }),
+      ),
+    )
+    const basin = engines[0]!.basin('basin')
+    await basin.createStream('short', { retentionPolicy: { ageSeconds: 60 } })
+    await basin.createStream('empty', { deleteOnEmpty: { minAgeSeconds: 60 } })
+    await basin.stream('short').append(['a', 'b'])
+    const rows = () => pglite.query(`SELECT 1 FROM ${schema}.blocks`).then(({ rows }) => rows.length)
+    expect(await rows()).toBe(1)
+    await clock.advance(3_600_000)
+    await vi.waitFor(async () => expect(await rows()).toBe(0))
+    await vi.waitFor(async () => expect(await basin.stream('empty').exists()).toBe(false))
+    expect(onBackgroundError).not.toHaveBeenCalled()
+    for (const engine of engines) await engine.close()
   })
 })
 
