@@ -68,12 +68,7 @@ const TARGETS: Target[] = [
     tags: ['slow'],
   },
   orderedMapTarget('an ordered map that processes share', { shared: true }, [SHARED, NO_NOTIFICATIONS]),
-  {
-    ...orderedMapTarget('an ordered map with one writer and small values', { valueBytesMax: 65_536 }, [
-      EXCLUSIVE,
-    ]),
-    tags: ['slow'],
-  },
+  { ...orderedMapTarget('an ordered map with one writer', {}, [EXCLUSIVE]), tags: ['slow'] },
   {
     title: 'a bucket',
     unopened: () => objectStorage({ bucket: 'unopened' }),

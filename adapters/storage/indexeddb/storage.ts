@@ -104,8 +104,7 @@ async function openSession(
   const reserve = new SpaceReserve(connection)
   await reserve.allocate()
   const store = new IndexedDbStore(connection, reserve, durability === 'power-loss' ? 'strict' : 'relaxed')
-  // Chromium stores values of 64 KiB and more in files, which makes a large one faster than its parts.
-  const session = new KeyValueSession(store, { isShared: true, valueBytesMax: Number.POSITIVE_INFINITY })
+  const session = new KeyValueSession(store, true)
   const channel = new ChangeChannel(name, context.clock, context.onLogChanged)
   const withdrawals = new Set<() => void>()
   let isClosed = false

@@ -3,7 +3,7 @@ import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.t
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { PendingItem } from '../../../src/storage/group-commit.ts'
 import { hasNewTrim } from '../../../src/storage/heads.ts'
-import { blockKey, encodeBlock, firstBlockOf, INLINE_BYTES_MAX, partKey } from './layout.ts'
+import { blockKey, dataKey, encodeBlock, firstBlockOf, isInline } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, type LogEntries, transact } from './transaction.ts'
 
@@ -13,7 +13,6 @@ type Append = PendingItem<AppendRequest>
 export async function appendGroup(
   store: OrderedKeyValueStore,
   logs: LogEntries,
-  valueBytesMax: number,
   group: readonly Append[],
 ): Promise<void> {
   let refusals = new Map<Append, unknown>()
@@ -24,7 +23,7 @@ export async function appendGroup(
       for (const [logId, appends] of byLog(group)) {
         try {
           const requests = appends.map(({ item }) => item)
-          const conflicts = await draftAppends(draft, logs, logId, requests, valueBytesMax)
+          const conflicts = await draftAppends(draft, logs, logId, requests)
           for (const append of appends) {
             const conflict = conflicts.get(append.item)
             if (conflict !== undefined) refusals.set(append, conflict)
@@ -39,7 +38,7 @@ export async function appendGroup(
   } catch (error) {
     // On its own, a small append or a trim may find space.
     if (isFull(error) && group.length > 1) {
-      for (const append of group) await appendGroup(store, logs, valueBytesMax, [append])
+      for (const append of group) await appendGroup(store, logs, [append])
       return
     }
     // A refusal may rest on appends of the group that failed.
@@ -76,7 +75,6 @@ async function draftAppends(
   logs: LogEntries,
   logId: string,
   requests: readonly AppendRequest[],
-  valueBytesMax: number,
 ): Promise<AppendPlan['conflicts']> {
   let entry = logs.cached(logId) ?? (await logs.load(logId))
   let plan = planAppends(requests, { headOf: () => entry.log?.head })
@@ -88,7 +86,7 @@ async function draftAppends(
   for (const { blocks, head } of plan.logs) {
     let { meteredBytes, unmerged, first, ...log } = entry.log!
     for (const block of blocks) {
-      addBlock(draft, logId, block, valueBytesMax)
+      addBlock(draft, logId, block)
       first ??= firstBlockOf(block)
       meteredBytes += block.meteredBytes
       unmerged++
@@ -99,14 +97,9 @@ async function draftAppends(
 }
 
 /** Adds a block to a batch. */
-export function addBlock({ puts }: Draft, logId: string, block: StoredBlock, valueBytesMax: number): void {
+export function addBlock({ puts }: Draft, logId: string, block: StoredBlock): void {
   const { endSeqNum, data } = block
-  const isInline = data.length <= INLINE_BYTES_MAX
-  const parts = isInline ? 0 : Math.ceil(data.length / valueBytesMax)
-  puts.push([blockKey(logId, endSeqNum), encodeBlock(block, parts)])
-  for (let part = 0; part < parts; part++) {
-    const start = part * valueBytesMax
-    // A copy: the store may keep it, and the data may be a view of a larger buffer.
-    puts.push([partKey(logId, endSeqNum, part), new Uint8Array(data.subarray(start, start + valueBytesMax))])
-  }
+  puts.push([blockKey(logId, endSeqNum), encodeBlock(block)])
+  // A copy: the store may keep it, and the data may be a view of a larger buffer.
+  if (!isInline(data)) puts.push([dataKey(logId, endSeqNum), new Uint8Array(data)])
 }

@@ -12,12 +12,12 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
  * | `c` collection 00 key | a document: its version, and its value as JSON |
  * | `l` log | a log as JSON: its head and the members of {@link KeyValueLog}; `null` once it is deleted |
  * | `b` log end | a block: seven numbers (below), and its data if that is short |
- * | `d` log end part | a part of the data of a longer block |
+ * | `d` log end 00 00 00 00 | the data of a longer block |
  * | `t` time log | empty: at this time a trim, or at 0 the deletion, left blocks to free |
  * | `x` time log | empty: at this time the first block of the log expires |
  *
  * A log is its id in UTF-8 after two bytes with its length, and `end` the sequence number after a block.
- * Numbers are float64, big-endian: that orders those that are not negative. The part has four bytes.
+ * Numbers are float64, big-endian: that orders those that are not negative.
  */
 export const FORMAT = '2'
 
@@ -30,6 +30,11 @@ const HEADER_BYTES = HEADER_NUMBERS * NUMBER_BYTES
 
 /** Longer data has a value of its own, so that looking for a block does not load it. */
 export const INLINE_BYTES_MAX = 16_384
+
+/** Whether data are stored beside the numbers of their block. */
+export function isInline({ length }: Uint8Array): boolean {
+  return length <= INLINE_BYTES_MAX
+}
 
 /** The part of a block that tells when it can be freed. A block that was merged may end later. */
 export type FirstBlock = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'expiresAt'>
@@ -54,10 +59,10 @@ export function firstBlockOf({ firstSeqNum, endSeqNum, expiresAt }: StoredBlock)
   return { firstSeqNum, endSeqNum, expiresAt }
 }
 
-/** A block whose data may be stored in parts. */
+/** A block whose data may have a value of their own. */
 export interface BlockEntry extends StoredBlock {
-  /** The number of parts; 0 if `data` is complete. Otherwise `data` is empty. */
-  readonly parts: number
+  /** Otherwise `data` is empty. */
+  readonly hasData: boolean
 }
 
 /** The prefix of the documents of a collection. */
@@ -113,7 +118,8 @@ export function blockKey(logId: string, endSeqNum: number): Uint8Array {
   return concatBytes([utf8('b'), logBytes(logId), numbers(endSeqNum)])
 }
 
-export function encodeBlock(block: StoredBlock, parts: number): Uint8Array {
+/** The last number says whether the data have a value of their own. */
+export function encodeBlock(block: StoredBlock): Uint8Array {
   const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, data } = block
   const expiresAt = block.expiresAt ?? Number.POSITIVE_INFINITY
   const header = numbers(
@@ -123,22 +129,27 @@ export function encodeBlock(block: StoredBlock, parts: number): Uint8Array {
     lastTimestamp,
     meteredBytes,
     expiresAt,
-    parts,
+    isInline(data) ? 0 : 1,
   )
-  return parts === 0 ? concatBytes([header, data]) : header
+  return isInline(data) ? concatBytes([header, data]) : header
 }
 
 /** Throws `StorageFailure` of kind `corrupt` if the value is damaged. */
 export function decodeBlock(value: Uint8Array): BlockEntry {
   if (value.length < HEADER_BYTES) throw storeDamaged('a block is truncated')
-  const [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, parts] = Array.from(
+  const [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, others] = Array.from(
     { length: HEADER_NUMBERS },
     (_, index) => numberAt(value, index),
   ) as [...[number, number, number, number, number, number, number]]
-  const counts = [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, parts]
+  const counts = [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes]
   const isValid = counts.every((count) => Number.isSafeInteger(count) && count >= 0)
   const data = value.subarray(HEADER_BYTES)
-  if (!isValid || firstSeqNum >= endSeqNum || Number.isNaN(expiresAt) || parts > 0 === data.length > 0) {
+  if (
+    !isValid ||
+    firstSeqNum >= endSeqNum ||
+    Number.isNaN(expiresAt) ||
+    others !== (data.length > 0 ? 0 : 1)
+  ) {
     throw storeDamaged('the numbers of a block are invalid')
   }
   return {
@@ -149,14 +160,13 @@ export function decodeBlock(value: Uint8Array): BlockEntry {
     meteredBytes,
     expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
     data,
-    parts,
+    hasData: others === 0,
   }
 }
 
-export function partKey(logId: string, endSeqNum: number, part: number): Uint8Array {
-  const partBytes = new Uint8Array(4)
-  new DataView(partBytes.buffer).setUint32(0, part)
-  return concatBytes([utf8('d'), logBytes(logId), numbers(endSeqNum), partBytes])
+/** The key of the data of a longer block. */
+export function dataKey(logId: string, endSeqNum: number): Uint8Array {
+  return concatBytes([utf8('d'), logBytes(logId), numbers(endSeqNum), new Uint8Array(4)])
 }
 
 /** The indexes of logs with blocks to free: after a trim or their deletion, and because they expire. */
@@ -178,9 +188,9 @@ export function dueRange(index: DueIndex, time: number) {
   return { from: utf8(index), to }
 }
 
-/** The range of the blocks of a log that end after one sequence number, up to another, inclusive. */
-export function blockRange(logId: string, after: number, upTo = Number.POSITIVE_INFINITY) {
-  return { from: blockKey(logId, after + 1), to: concatBytes([blockKey(logId, upTo), Uint8Array.of(0)]) }
+/** The range of the blocks of a log that end after a sequence number. */
+export function blockRange(logId: string, after: number) {
+  return { from: blockKey(logId, after + 1), to: blockKey(logId, Number.POSITIVE_INFINITY) }
 }
 
 export function storeDamaged(problem: string): StorageFailure {

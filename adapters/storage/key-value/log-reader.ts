@@ -1,8 +1,7 @@
-import { concatBytes } from '../../../src/model/bytes.ts'
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { cutBlock, wantsPart } from '../../../src/storage/cut-block.ts'
-import { type BlockEntry, blockKey, blockRange, decodeBlock, partKey, storeDamaged } from './layout.ts'
+import { type BlockEntry, blockKey, blockRange, dataKey, decodeBlock, storeDamaged } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import type { LogEntries } from './transaction.ts'
 
@@ -51,23 +50,21 @@ async function cutEntry(
   range: ReadRange,
 ): Promise<BlockEntry | undefined> {
   const block = await loadBlock(store, logId, entry)
-  return block && { ...cutBlock(block, range), parts: 0 }
+  return block && { ...cutBlock(block, range), hasData: true }
 }
 
 /** Loads the data of a block. Undefined if it was freed meanwhile. */
 async function loadBlock(
   store: OrderedKeyValueStore,
   logId: string,
-  { parts, ...block }: BlockEntry,
+  { hasData, ...block }: BlockEntry,
 ): Promise<StoredBlock | undefined> {
-  if (parts === 0) return block
+  if (hasData) return block
   const { endSeqNum } = block
-  const keys = Array.from({ length: parts }, (_, part) => partKey(logId, endSeqNum, part))
-  const found = await Promise.all(keys.map((key) => store.get(key)))
-  const data = found.filter((part) => part !== undefined)
-  if (data.length === parts) return { ...block, data: concatBytes(data) }
+  const data = await store.get(dataKey(logId, endSeqNum))
+  if (data !== undefined) return { ...block, data }
   if ((await store.get(blockKey(logId, endSeqNum))) === undefined) return undefined
-  throw storeDamaged(`a part of a block of log ${logId} is missing`)
+  throw storeDamaged(`the data of a block of log ${logId} are missing`)
 }
 
 /**

@@ -21,7 +21,6 @@ export async function mergeBlocks(
   store: OrderedKeyValueStore,
   logs: LogEntries,
   logId: string,
-  valueBytesMax: number,
 ): Promise<void> {
   await transact(store, logs, async () => {
     const draft = new Draft(false)
@@ -34,7 +33,7 @@ export async function mergeBlocks(
     for (const group of groups) {
       if (group.length === 1) continue
       for (const { endSeqNum } of group.slice(0, -1)) draft.deletes.push(blockKey(logId, endSeqNum))
-      addBlock(draft, logId, mergedBlock(group), valueBytesMax)
+      addBlock(draft, logId, mergedBlock(group))
     }
     // The last group may still grow.
     const mergedBelow = groups.at(-1)?.[0]?.firstSeqNum ?? log.head.tail.seqNum
@@ -63,6 +62,6 @@ function groupsOf(blocks: readonly BlockEntry[]): readonly BlockEntry[][] {
 
 function isMergeable(blocks: readonly BlockEntry[]): boolean {
   const [before, last] = blocks.slice(-2) as [BlockEntry, BlockEntry]
-  const isKept = [before, last].every(({ expiresAt, parts }) => expiresAt === null && parts === 0)
+  const isKept = [before, last].every(({ expiresAt, hasData }) => expiresAt === null && hasData)
   return isKept && before.endSeqNum === last.firstSeqNum && mergeableBlocks(blocks).length === 1
 }

@@ -4,11 +4,11 @@ import {
   type BlockEntry,
   blockKey,
   blockRange,
+  dataKey,
   decodeBlock,
   dueRange,
   firstBlockOf,
   logIdOfDueKey,
-  partKey,
 } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, type LogEntries, transact } from './transaction.ts'
@@ -93,9 +93,9 @@ async function freeBeginning(
     }
     freed.push(block)
   }
-  for (const { endSeqNum, parts } of freed) {
+  for (const { endSeqNum, hasData } of freed) {
     draft.deletes.push(blockKey(logId, endSeqNum))
-    for (let part = 0; part < parts; part++) draft.deletes.push(partKey(logId, endSeqNum, part))
+    if (!hasData) draft.deletes.push(dataKey(logId, endSeqNum))
   }
   if (log !== undefined) {
     const bytes = freed.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)

@@ -51,23 +51,17 @@ export class KeyValueSession implements StorageSession {
   readonly #calls = new SessionCalls()
   readonly #writes = new SerialQueue()
   readonly #appends: GroupCommit<AppendRequest>
-  readonly #valueBytesMax: number
   readonly #onClosed: (() => void) | undefined
   /** The unmerged blocks from which on a log is merged, where a merge is running or has failed. */
   readonly #mergedFrom = new Map<string, number>()
   #isFull = false
 
-  constructor(
-    store: OrderedKeyValueStore,
-    options: { readonly isShared: boolean; readonly valueBytesMax: number; readonly onClosed?: () => void },
-  ) {
-    const { isShared, valueBytesMax, onClosed } = options
+  constructor(store: OrderedKeyValueStore, isShared: boolean, onClosed?: () => void) {
     this.#store = store
     this.#logs = new LogEntries(store, !isShared)
-    this.#valueBytesMax = valueBytesMax
     this.#onClosed = onClosed
     this.#appends = new GroupCommit(
-      (group) => this.#writes.run(() => appendGroup(store, this.#logs, valueBytesMax, group)),
+      (group) => this.#writes.run(() => appendGroup(store, this.#logs, group)),
       appendedBytes,
       GROUP_BYTES_MAX,
     )
@@ -132,9 +126,7 @@ export class KeyValueSession implements StorageSession {
     const unmerged = this.#logs.cached(logId)?.log?.unmerged ?? 0
     if (unmerged < (this.#mergedFrom.get(logId) ?? MERGED_BLOCKS)) return
     this.#mergedFrom.set(logId, Number.POSITIVE_INFINITY)
-    const merged = this.#calls.run(() =>
-      this.#writes.run(() => mergeBlocks(this.#store, this.#logs, logId, this.#valueBytesMax)),
-    )
+    const merged = this.#calls.run(() => this.#writes.run(() => mergeBlocks(this.#store, this.#logs, logId)))
     merged.then(
       () => this.#mergedFrom.delete(logId),
       () => this.#mergedFrom.set(logId, unmerged + MERGED_BLOCKS),

@@ -19,11 +19,6 @@ export interface OrderedKeyValueOptions {
    * expects. False by default.
    */
   readonly shared?: boolean | undefined
-  /**
-   * The longest value of the store in bytes, at least 65,536. Longer blocks are stored in parts. No limit by
-   * default.
-   */
-  readonly valueBytesMax?: number | undefined
   /** Opens the store, and creates it if it is missing. */
   readonly open: () => Promise<OrderedKeyValueStore>
 }
@@ -32,11 +27,9 @@ const ORDERED_KEY_VALUE_OPTIONS: MembersOf<OrderedKeyValueOptions> = {
   name: 'string',
   durability: oneOf(['none', 'process-crash', 'power-loss']),
   shared: 'boolean',
-  valueBytesMax: 'number',
   open: 'function',
 }
 
-const VALUE_BYTES_MIN = 65_536
 /** The number of characters that a message quotes of an unknown format. */
 const FORMAT_CHARACTERS_MAX = 20
 
@@ -50,12 +43,9 @@ const FORMAT_CHARACTERS_MAX = 20
  */
 export function orderedKeyValueStorage(options: OrderedKeyValueOptions): Storage {
   assertOptions(options, ORDERED_KEY_VALUE_OPTIONS)
-  const { name, durability, shared = false, valueBytesMax = Number.MAX_SAFE_INTEGER, open } = options
+  const { name, durability, shared = false, open } = options
   if (name === undefined || durability === undefined || open === undefined) {
     throw invalid('`name`, `durability` and `open` are required', 'options')
-  }
-  if (!(valueBytesMax >= VALUE_BYTES_MIN)) {
-    throw invalid(`\`valueBytesMax\` is ${valueBytesMax}; expected at least 65,536`, 'valueBytesMax')
   }
   let isOpen = false
   return {
@@ -65,12 +55,8 @@ export function orderedKeyValueStorage(options: OrderedKeyValueOptions): Storage
       isOpen = true
       try {
         const store = await openStore(open, name)
-        return new KeyValueSession(store, {
-          isShared: shared,
-          valueBytesMax,
-          onClosed: () => {
-            isOpen = false
-          },
+        return new KeyValueSession(store, shared, () => {
+          isOpen = false
         })
       } catch (error) {
         isOpen = false

@@ -34,8 +34,8 @@ export interface KeyValueBatch {
 
 /**
  * An ordered key-value store, the basis of {@link orderedKeyValueStorage}. Keys have up to about 1,100 bytes,
- * values up to about 2.2 MB unless `valueBytesMax` is less. It must contain nothing else: give it a database,
- * a sublevel or a prefix of its own.
+ * values up to about 2.2 MB. It must contain nothing else: give it a database, a sublevel or a prefix of its
+ * own.
  *
  * A method may reject with `StorageFailure` to state the kind of a failure and whether nothing was written.
  * Any other error becomes a failure of kind `io`, whose outcome is unknown if `transact` threw it.

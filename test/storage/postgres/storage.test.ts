@@ -322,6 +322,7 @@ describe('other engines', () => {
       ),
     )
     const basin = engines[0]!.basin('basin')
+    await engines[0]!.ensureBasin('basin')
     await basin.createStream('short', { retentionPolicy: { ageSeconds: 60 } })
     await basin.createStream('empty', { deleteOnEmpty: { minAgeSeconds: 60 } })
     await basin.stream('short').append(['a', 'b'])
