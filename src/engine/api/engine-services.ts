@@ -135,11 +135,11 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     closed ??= closeAll()
     return closed
   }
-  work.start({
-    checkDeadlines: () => deadlines.checkDue(),
-    finishDeletions: () => basins.finishDeletions(),
-    deleteExpiredTokens: async () => tokens.deleteExpired(await confirmedClock.now()),
-  })
+  work.start([
+    () => deadlines.checkDue(),
+    () => basins.finishDeletions(),
+    async () => tokens.deleteExpired(await confirmedClock.now()),
+  ])
   const stats = (): EngineStats => {
     const logs = [...table.all()]
     return {

@@ -10,15 +10,10 @@ const RETRY_MS_MIN = 1_000
 /** So few that appends wait for some milliseconds only. */
 const RECLAIMED_BLOCKS_MAX = 250
 /** Browsers delay the timers of hidden pages by up to a minute. */
-const OVERDUE_MS = 3 * INTERVAL_MS
+const OVERDUE_MS = 2 * INTERVAL_MS
 
-/** What an engine does in the background. One task that fails does not keep the others from running. */
-export interface BackgroundTasks {
-  /** Deletes streams that are empty or have expired. */
-  checkDeadlines(): Promise<void>
-  finishDeletions(): Promise<void>
-  deleteExpiredTokens(): Promise<void>
-}
+/** What an engine does in the background besides freeing space. */
+export type BackgroundTask = () => Promise<void>
 
 export interface BackgroundContext extends EngineContext {
   readonly confirmedClock: ConfirmedClock
@@ -27,20 +22,20 @@ export interface BackgroundContext extends EngineContext {
 }
 
 /**
- * Runs {@link BackgroundTasks} about every 60 s and on request. Tasks yield to other work between steps. A
- * task that fails is reported and runs again with the next run, which comes early if a full storage kept it
- * from freeing space. Only the engine that is elected works, of those that share a storage.
+ * Frees space and runs {@link BackgroundTask}s, about 60 s after the last run and on request. Tasks yield to
+ * other work between steps. A task that fails is reported, does not keep the others from running, and runs
+ * again with the next run, which comes early if a full storage kept it from freeing space. Only the engine
+ * that is elected works, of those that share a storage.
  */
 export class BackgroundWork {
-  /** The time at which the timer of the periodic run counts as lost, in milliseconds. */
+  /** The time at which the timer of the next run counts as lost, in milliseconds. */
   overdueAt = 0
   readonly #context: BackgroundContext
-  /** Set by `start`: it requests work itself. */
-  #tasks!: BackgroundTasks
-  #cancelInterval: (() => void) | undefined
+  /** Set by `start`: they request work themselves. */
+  #tasks: readonly BackgroundTask[] = []
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined
   /** The latest time for which a run was requested. */
   #requestedAt = 0
-  #scheduled: { readonly at: number; readonly cancel: () => void } | undefined
   #running: Promise<void> | undefined
   #isRunRequested = false
   #retryMs = RETRY_MS_MIN
@@ -52,12 +47,13 @@ export class BackgroundWork {
     this.#context = context
   }
 
-  start(tasks: BackgroundTasks): void {
+  start(tasks: readonly BackgroundTask[]): void {
     this.#tasks = tasks
     const { session, usage } = this.#context
     const onElected = (isElected: boolean) => {
       this.#isElected = isElected
-      this.#updateInterval()
+      this.#clearTimer()
+      this.#scheduleNext()
       if (isElected) this.#run()
     }
     try {
@@ -65,44 +61,29 @@ export class BackgroundWork {
       usage.start()
     } catch {
       // workerd has no timers outside of requests: the first append starts the work.
+      this.overdueAt = 0
       return
     }
     if (session.electForBackgroundWork === undefined) onElected(true)
     else this.#withdraw = session.electForBackgroundWork(onElected)
-    if (this.#running === undefined) this.#run()
   }
 
   /**
-   * Starts the periodic run again. In workerd, the timers and the messages of a request that has ended never
-   * arrive, so a run that it began may never complete either.
+   * Starts the work again. In workerd, the timers and the messages of a request that has ended never arrive,
+   * so a run that it began may never complete either.
    */
   restart(): void {
     if (this.#isClosed) return
     this.#withdraw?.()
-    this.#endInterval()
-    this.#scheduled?.cancel()
-    this.#scheduled = undefined
+    this.#clearTimer()
     this.#running = undefined
     this.start(this.#tasks)
   }
 
-  /**
-   * Frees trimmed and deleted records at this time, in milliseconds, or soon after. Requests before a run
-   * that is already scheduled share that run.
-   */
+  /** Frees trimmed and deleted records at this time, in milliseconds, or soon after. */
   reclaimAt(time: number): void {
-    if (this.#isClosed) return
-    const { clock } = this.#context
     this.#requestedAt = Math.max(this.#requestedAt, time)
-    if (this.#scheduled !== undefined && this.#scheduled.at <= time) return
-    this.#scheduled?.cancel()
-    const run = () => {
-      this.#scheduled = undefined
-      if (this.#requestedAt > clock.now()) this.reclaimAt(this.#requestedAt)
-      this.#run()
-    }
-    const cancel = clock.schedule(time - clock.now(), run, { background: true })
-    this.#scheduled = { at: time, cancel }
+    this.#schedule(time)
   }
 
   /** Keeps the engine in memory, even if its owner drops it, as long as it is in use. */
@@ -113,36 +94,43 @@ export class BackgroundWork {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#withdraw?.()
-    this.#endInterval()
-    this.#scheduled?.cancel()
+    this.#clearTimer()
     await this.#running
   }
 
   /**
-   * Stops the timer of an idle engine, so that it can be garbage-collected if its owner dropped it without
-   * closing it. An engine with followers must not be: they would wait forever.
+   * Schedules the run after the present one. An idle engine that is not elected has none, so that it can be
+   * garbage-collected if its owner dropped it without closing it. An engine with followers must not be: they
+   * would wait forever.
    */
-  #updateInterval(): void {
+  #scheduleNext(): void {
+    if (this.#requestedAt > this.#context.clock.now()) this.#schedule(this.#requestedAt)
     if (this.#isElected || this.#context.isInUse()) this.#scheduleInterval()
-    else this.#endInterval()
   }
 
   #scheduleInterval(): void {
-    if (this.#isClosed || this.#cancelInterval !== undefined) return
     const { clock, random } = this.#context
-    const delayMs = INTERVAL_MS * (1 + JITTER * (2 * random() - 1))
-    const run = () => {
-      this.#cancelInterval = undefined
-      this.#updateInterval()
-      this.#run()
-    }
-    this.#cancelInterval = clock.schedule(delayMs, run, { background: true })
-    this.overdueAt = clock.now() + OVERDUE_MS
+    this.#schedule(clock.now() + INTERVAL_MS * (1 + JITTER * (2 * random() - 1)))
   }
 
-  #endInterval(): void {
-    this.#cancelInterval?.()
-    this.#cancelInterval = undefined
+  /** Schedules a run, unless one comes before. */
+  #schedule(at: number): void {
+    if (this.#isClosed || (this.#timer !== undefined && this.#timer.at <= at)) return
+    const { clock } = this.#context
+    const run = () => {
+      this.#clearTimer()
+      this.#scheduleNext()
+      this.#run()
+    }
+    const cancel = clock.schedule(at - clock.now(), run, { background: true })
+    this.#timer?.cancel()
+    this.#timer = { at, cancel }
+    this.overdueAt = at + OVERDUE_MS
+  }
+
+  #clearTimer(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
     this.overdueAt = Number.POSITIVE_INFINITY
   }
 
@@ -162,8 +150,7 @@ export class BackgroundWork {
   }
 
   async #runTasks(): Promise<void> {
-    const { checkDeadlines, finishDeletions, deleteExpiredTokens } = this.#tasks
-    for (const task of [() => this.#reclaim(), checkDeadlines, finishDeletions, deleteExpiredTokens]) {
+    for (const task of [() => this.#reclaim(), ...this.#tasks]) {
       if (!this.#isElected || this.#isClosed) return
       try {
         await task()
