@@ -64,13 +64,11 @@ export class Permit {
   }
 
   /**
-   * Returns the stream that the caller means. Throws `invalid` for a name of a token's holder that breaks the
-   * rules, which could address another stream's document, and for one that is too long together with the
-   * token's prefix (docs/protocol.md "Automatic prefixes").
+   * Returns the stream that the caller means. Throws `invalid` for a name that breaks the rules, which could
+   * address another stream's document, and for one that is too long together with the token's prefix
+   * (docs/protocol.md "Automatic prefixes").
    */
-  resolveRef(ref: StreamRef): StreamRef {
-    if (this.identity === undefined) return ref
-    const { basin, stream } = ref
+  resolveRef({ basin, stream }: StreamRef): StreamRef {
     assertValid(basinNameProblem(basin), 'basin')
     assertValid(streamNameProblem(stream), 'stream')
     const grant = this.#grant

@@ -22,8 +22,6 @@ import type { Catalog } from '../streams/catalog.ts'
 const LOOKUP_VALID_MS = 1_000
 /** How often the tokens of open sessions are checked: the end of one must be noticed within a second. */
 const CHECK_MS = 500
-/** The time after which a check that has not completed is repeated, in milliseconds. */
-const CHECK_AGAIN_MS = 5_000
 /** How often expired tokens are looked for, in milliseconds. */
 const DELETE_EXPIRED_MS = 3_600_000
 /** How long an expired token stays listed, in milliseconds. */
@@ -59,8 +57,7 @@ interface WatchedToken {
   readonly identity: Identity
   readonly ended: SharedSignal
   sessions: number
-  /** The time at which the check in progress began. */
-  checkingSince: number | undefined
+  isChecking: boolean
 }
 
 export interface TokensContext extends EngineContext {
@@ -277,7 +274,7 @@ export class Tokens {
   }
 
   #add(identity: Identity): WatchedToken {
-    const watched = { identity, ended: new SharedSignal(), sessions: 0, checkingSince: undefined }
+    const watched = { identity, ended: new SharedSignal(), sessions: 0, isChecking: false }
     this.#watched.set(identity.digest, watched)
     this.#scheduleCheck()
     return watched
@@ -319,19 +316,16 @@ export class Tokens {
    * slow look-up does not delay the others. Never rejects.
    */
   async #check(): Promise<void> {
-    const { clock, onBackgroundError, closing } = this.#context
-    const now = clock.now()
+    const { onBackgroundError, closing } = this.#context
     this.#endWhere((identity) => this.#hasExpired(identity))
-    const due = [...this.#watched.values()].filter(
-      ({ checkingSince }) => checkingSince === undefined || now - checkingSince >= CHECK_AGAIN_MS,
-    )
+    const due = [...this.#watched.values()].filter(({ isChecking }) => !isChecking)
     const lookUps = due.map(async (watched) => {
-      watched.checkingSince = now
+      watched.isChecking = true
       try {
         const isLeft = await this.#isUnchanged(watched.identity)
         if (!isLeft && this.#isWatched(watched)) this.#end(watched)
       } finally {
-        if (watched.checkingSince === now) watched.checkingSince = undefined
+        watched.isChecking = false
       }
     })
     const failed = (await Promise.allSettled(lookUps)).find(({ status }) => status === 'rejected')

@@ -96,11 +96,11 @@ export class EngineStream extends Stream {
 
   /** @internal */
   override async restore(restored: RestoredStream, options?: CallOptions): Promise<void> {
-    const { ref, creation } = this.#target
+    const { creation } = this.#target
     const { defaultRetention } = this.#caller
     this.#caller.assertOwner()
     const own = ownCopy(restored)
-    await this.#caller.run('create-stream', ref, options, () =>
+    await this.#run('create-stream', options, (ref) =>
       this.#services.streams.restore(ref, own, defaultRetention, creation.always),
     )
   }

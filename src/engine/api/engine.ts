@@ -252,8 +252,8 @@ export class Engine extends Headwater {
   async restoreStream(ref: StreamRef, restored: RestoredStream, options?: CallOptions): Promise<StreamInfo> {
     this.#caller.assertOwner()
     const own = ownCopy(restored)
-    return this.#caller.run('create-stream', ref, options, () =>
-      this.#services.streams.restore(ref, own, this.#caller.defaultRetention),
+    return this.#caller.run('create-stream', ref, options, (permit) =>
+      this.#services.streams.restore(permit.resolveRef(ref), own, this.#caller.defaultRetention),
     )
   }
 

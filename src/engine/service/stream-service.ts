@@ -17,12 +17,7 @@ import {
   type RestoredStream,
   type StreamCreation,
 } from '../../model/info.ts'
-import {
-  requestTokenProblem,
-  type StreamRef,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../model/names.ts'
+import { requestTokenProblem, type StreamRef, streamPrefixProblem } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { assertMembers, millisecondsOf } from '../../model/validation.ts'
 import type { CatalogChange } from '../../storage/contract.ts'
@@ -71,7 +66,6 @@ export class StreamService {
     content?: InitialContent,
   ): Promise<Provisioned<StreamInfo>> {
     const { catalog, creator, builder, deadlines } = this.#context
-    assertValid(streamNameProblem(ref.stream), 'stream')
     if (requestToken !== undefined) assertValid(requestTokenProblem(requestToken), 'requestToken')
     assertStreamConfig(config)
     assertStreamCreation({ metadata, expiry, fork })
@@ -107,7 +101,6 @@ export class StreamService {
     check: ChangeCheck,
   ): Promise<Provisioned<StreamInfo>> {
     const { catalog, creator, deadlines } = this.#context
-    assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(config)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await catalog.activeBasin(ref.basin)
@@ -137,7 +130,6 @@ export class StreamService {
     assertMembers(restored, RESTORED_STREAM, 'restored')
     const { config = {}, start, fencingToken = '', cipher, metadata, expiry } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
-    assertValid(streamNameProblem(ref.stream), 'stream')
     const tail: StreamPosition = { seqNum: start.seqNum, timestamp: millisecondsOf(start.timestamp) }
     if (createsBasin) await catalog.createBasinIfMissing(ref.basin, defaultRetention)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
@@ -165,7 +157,6 @@ export class StreamService {
   }
 
   async config(ref: StreamRef): Promise<StreamConfig> {
-    assertValid(streamNameProblem(ref.stream), 'stream')
     await this.#context.catalog.existingBasin(ref.basin)
     return (await this.#existing(ref)).value.config
   }
@@ -181,7 +172,6 @@ export class StreamService {
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<StreamConfig> {
     const { catalog } = this.#context
-    assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(change)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await catalog.activeBasin(ref.basin)
@@ -208,7 +198,6 @@ export class StreamService {
   /** Deletes the stream: its open sessions have ended then and, unless it has forks, its name is free. */
   async delete(ref: StreamRef): Promise<void> {
     const { catalog } = this.#context
-    assertValid(streamNameProblem(ref.stream), 'stream')
     await catalog.existingBasin(ref.basin)
     await catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       await this.remove(commit, await this.#existing(ref))
