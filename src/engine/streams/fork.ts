@@ -5,6 +5,7 @@ import type { AppendAck } from '../../model/info.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
+import type { SequencedRecord } from '../../model/record.ts'
 import type { CatalogChange, Head, LogStart, StorageSession } from '../../storage/contract.ts'
 import {
   type BasinDocument,
@@ -143,39 +144,26 @@ export class StreamBuilder {
     if (end < trimPoint) throw forkTrimmed(target.ref, trimPoint)
     // Keeps timestamps as they are.
     const asIs = { ...document.config, timestamping: { mode: 'client-prefer', uncapped: true } } as const
+    const begin = (seqNum: number) =>
+      this.#begin(document, deadline, { tail: { seqNum, timestamp: 0 }, fencingToken: '' })
     let log: StreamLog | undefined
-    if (end > trimPoint) {
-      const cursor = await reads.open(target, { seqNum: trimPoint }, { allowsEmpty: 'always' })
-      try {
-        let next = trimPoint
-        while (next < end) {
-          const batch = await cursor?.nextStored()
-          const copied = batch?.records.filter((record) => record.seqNum < end) ?? []
-          const [first] = copied
-          if (first === undefined) break
-          if (log === undefined) {
-            const { seqNum, timestamp } = first
-            const start = { tail: { seqNum, timestamp }, fencingToken: '' }
-            const head = await this.#begin(document, deadline, start)
-            log = table.detached({ ...document, config: asIs }, head)
-            next = seqNum
-          }
-          // Records in the middle of a stream may have expired before earlier ones, and a log has no gaps.
-          for (const { seqNum } of copied) {
-            if (seqNum !== next) throw forkTrimmed(target.ref, seqNum)
-            next++
-          }
-          const inputs = copied.map(({ body, headers, timestamp }) => ({ body, headers, timestamp }))
-          await append(log, appendBatch(inputs), key)
-        }
-        // The last records were removed while the first ones were copied.
-        if (log !== undefined && next < end) throw forkTrimmed(target.ref, end)
-      } finally {
-        cursor?.close()
+    let next = end
+    for await (const records of recordsOf(reads, target, trimPoint, end)) {
+      if (log === undefined) {
+        next = records[0]!.seqNum
+        log = table.detached({ ...document, config: asIs }, await begin(next))
       }
+      // Records in the middle of a stream may have expired before earlier ones, and a log has no gaps.
+      for (const { seqNum } of records) {
+        if (seqNum !== next) throw forkTrimmed(target.ref, seqNum)
+        next++
+      }
+      const inputs = records.map(({ body, headers, timestamp }) => ({ body, headers, timestamp }))
+      await append(log, appendBatch(inputs), key)
     }
-    if (log !== undefined) return log.head
-    return this.#begin(document, deadline, { tail: { seqNum: end, timestamp: 0 }, fencingToken: '' })
+    // The last records were removed while the first ones were copied.
+    if (next < end) throw forkTrimmed(target.ref, end)
+    return log?.head ?? begin(end)
   }
 
   /** Commits a fork, provided that its source is the stream that was copied. */
@@ -196,6 +184,27 @@ export class StreamBuilder {
       const counted = putStream({ ...forked.value, forks: (forked.value.forks ?? 0) + 1 }, forked.version)
       await creator.add(commit, document, current, [...changes, counted])
     })
+  }
+}
+
+/** The stored records of a stream in `[from, end)`, in batches that are not empty. */
+async function* recordsOf(
+  reads: SourceReads,
+  target: StreamTarget,
+  from: number,
+  end: number,
+): AsyncGenerator<readonly SequencedRecord[], void> {
+  if (from >= end) return
+  const cursor = await reads.open(target, { seqNum: from, count: end - from }, { allowsEmpty: 'always' })
+  try {
+    for (;;) {
+      const batch = await cursor?.nextStored()
+      const records = batch?.records.filter(({ seqNum }) => seqNum < end) ?? []
+      if (records.length === 0) return
+      yield records
+    }
+  } finally {
+    cursor?.close()
   }
 }
 
