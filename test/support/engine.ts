@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest'
 import { type Engine, HeadwaterError, type OpenOptions, open, type Stream } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { type TestClock, testClock } from './clock.ts'
@@ -9,10 +10,11 @@ export interface TestEngine {
   readonly stream: Stream
 }
 
-/** An engine on a virtual clock that shows 1,000,000 ms, with a basin and a stream. */
+/** An engine on a virtual clock that shows 1,000,000 ms, with a basin and a stream. It closes with the test. */
 export async function openEngine(options: Partial<OpenOptions> = {}): Promise<TestEngine> {
   const clock = (options.clock as TestClock | undefined) ?? testClock({ now: 1_000_000 })
   const hw = await open({ storage: testStorage(), usage: usageMetrics(), ...options, clock })
+  onTestFinished(() => hw.close())
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')
   return { hw, clock, stream: hw.basin('basin').stream('stream') }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { type Engine, fenceRecord, trimRecord } from '../../../src/index.ts'
 import type { AccessScopeInput } from '../../../src/model/access.ts'
 import { readAll, testStorage, wrapped } from '../../support/index.ts'
@@ -10,7 +10,6 @@ beforeEach(async () => {
   engine = await openWithTokens()
   hw = engine.hw
 })
-afterEach(() => hw.close())
 
 const { opGroups: _, ...RESOURCES } = EVERYTHING
 const withOps = (...ops: NonNullable<AccessScopeInput['ops']>): AccessScopeInput => ({ ...RESOURCES, ops })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Basin, Engine } from '../../../src/index.ts'
 import { bodies, readAll } from '../../support/index.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
@@ -17,7 +17,6 @@ beforeEach(async () => {
   mine = (await engine.issued(prefixed)).basin('basin')
   whole = hw.basin('basin', { autoCreate: false })
 })
-afterEach(() => hw.close())
 
 const names = async (basin: Basin, query = {}) =>
   (await basin.listStreams(query)).items.map(({ name }) => name)
@@ -55,22 +54,6 @@ describe('an automatic prefix', () => {
     expect((await whole.stream('a').config()).retentionPolicy).not.toEqual({ ageSeconds: 60 })
     await mine.stream('a').delete()
     expect(await names(whole)).toEqual(['a', 'stream'])
-  })
-
-  it('is added to the prefix of lists, and hidden in their results', async () => {
-    const inside = ['a', 'a/1', 'a/2', 'b', 'tenant/c']
-    for (const name of inside) await mine.createStream(name)
-    for (const name of ['a', 'tenant', 'tenants', 'zebra']) await whole.createStream(name)
-    expect(await names(mine)).toEqual(inside)
-    expect(await names(mine, { prefix: 'a/' })).toEqual(['a/1', 'a/2'])
-    expect(await names(mine, { prefix: 'tenant/' })).toEqual(['tenant/c'])
-    expect(await names(mine, { startAfter: 'a/2' })).toEqual(['b', 'tenant/c'])
-    expect(await names(mine, { startAfter: '', prefix: '' })).toEqual(inside)
-    expect(await names(mine, { prefix: 'a', startAfter: 'a', limit: 1 })).toEqual(['a/1'])
-    const page = await mine.listStreams({ limit: 4 })
-    expect([page.items.length, page.hasMore]).toEqual([4, true])
-    expect((await mine.listStreams({ startAfter: 'b' })).hasMore).toBe(false)
-    expect(await names(mine, { prefix: 'zebra' })).toEqual([])
   })
 
   it('is hidden in errors', async () => {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { AccessTokenInput } from '../../../src/index.ts'
 import type { ResourceSet } from '../../../src/model/access.ts'
 import type { ListQuery, Page } from '../../../src/model/info.ts'
@@ -62,7 +62,6 @@ test.each(CALLERS)(
   'every list ends and is complete, page by page, for a caller with %s',
   async (_, set, isPrefixed) => {
     const { hw } = await openEngine()
-    onTestFinished(() => hw.close())
     for (const name of BASINS) await hw.ensureBasin(name)
     for (const name of STREAMS) await hw.basin('b').createStream(name)
     const all = { basins: { prefix: '' }, streams: { prefix: '' }, accessTokens: { prefix: '' } }

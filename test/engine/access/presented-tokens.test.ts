@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Engine } from '../../../src/index.ts'
 import type { Collection, JsonValue } from '../../../src/storage/contract.ts'
 import { testStorage, wrapped } from '../../support/index.ts'
@@ -27,7 +27,6 @@ beforeEach(async () => {
   engine = await openWithTokens({ storage })
   hw = engine.hw
 })
-afterEach(() => hw.close())
 
 const issue = (id = 'token') => hw.issueAccessToken({ id, scope: { ops: ['read'] } })
 const works = (token: string) => outcome(hw.asHolder(token, ['read']))

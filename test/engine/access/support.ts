@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest'
 import {
   type AccessTokenInput,
   type Engine,
@@ -28,10 +29,11 @@ export interface AccessEngine {
   readonly issued: (token?: Partial<AccessTokenInput>) => Promise<Engine>
 }
 
-/** An engine with a virtual clock, the basin `basin` and in it the stream `stream`. */
+/** An engine with a virtual clock, the basin `basin` and in it the stream `stream`. It closes with the test. */
 export async function openWithTokens(options: Partial<OpenOptions> = {}): Promise<AccessEngine> {
   const clock = (options.clock as TestClock | undefined) ?? testClock()
   const hw = await open({ storage: testStorage(), usage: usageMetrics(), ...options, clock })
+  onTestFinished(() => hw.close())
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')
   const issued = async (token: Partial<AccessTokenInput> = {}) =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { type AccessTokenInput, type Engine, open } from '../../../src/index.ts'
 import type { ResourceSet } from '../../../src/model/access.ts'
 import { letPass, testStorage } from '../../support/index.ts'
@@ -10,7 +10,6 @@ beforeEach(async () => {
   engine = await openWithTokens()
   hw = engine.hw
 })
-afterEach(() => hw.close())
 
 const READS = { ops: ['read'] } as const
 const issue = (token: Partial<AccessTokenInput>, by = hw) =>
@@ -99,21 +98,11 @@ describe('a token permits no more than its issuer', () => {
     accessTokens: { prefix: 'team/' },
     ops: ['issue-access-token', 'read', 'append'],
   }
-  const both = (exact: string) => ({ exact, prefix: '' }) as ResourceSet
 
   it.each<[string, AccessTokenInput['scope'], RegExp]>([
     ['the same', issuerScope, /^ok$/],
-    ['fewer operations', { ...issuerScope, ops: ['read'] }, /^ok$/],
-    ['fewer resources', { basins: { exact: 'mine-1' }, streams: { exact: '' }, ops: ['append'] }, /^ok$/],
-    ['an operation more', { ops: ['read', 'trim'] }, REFUSED],
     ['a group more', { opGroups: { stream: { read: true } } }, REFUSED],
-    ['more basins', { ...issuerScope, basins: { prefix: '' } }, REFUSED],
     ['another basin', { ...issuerScope, basins: { exact: 'other' } }, REFUSED],
-    ['another stream', { ...issuerScope, streams: { exact: 'logs-2' } }, REFUSED],
-    ['streams by prefix', { ...issuerScope, streams: { prefix: 'logs' } }, REFUSED],
-    ['more access tokens', { ...issuerScope, accessTokens: { prefix: 'team' } }, REFUSED],
-    ['basins behind no name', { ...issuerScope, basins: both('') }, REFUSED],
-    ['streams behind the own name', { ...issuerScope, streams: both('logs') }, REFUSED],
   ])('%s', async (_, scope, expected) => {
     const issuer = await engine.issued({ scope: issuerScope })
     const issued = await outcome(issue({ id: 'team/a', scope }, issuer))

@@ -1,10 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { CallOptions } from '../../../src/api/call-options.ts'
-import { openEngine, type TestEngine, testStorage, wrapped } from '../../support/index.ts'
+import { openEngine, testStorage, wrapped } from '../../support/index.ts'
 import { any, METHODS } from './methods.ts'
-
-let engine: TestEngine
-afterEach(() => engine.hw.close())
 
 const ALL = { read: true, write: true }
 /** Every asynchronous method that takes a signal. */
@@ -14,7 +11,7 @@ const CALLS = Object.entries(METHODS).filter(
 
 describe('a signal that aborted', () => {
   it.each(CALLS)('rejects %s with its reason', async (_, call) => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { hw, stream } = engine
     const reason = new Error('not wanted')
     const options = any({ signal: AbortSignal.abort(reason) })
@@ -23,18 +20,8 @@ describe('a signal that aborted', () => {
 })
 
 describe('a signal that aborts later', () => {
-  it('ends a long poll', async () => {
-    engine = await openEngine()
-    const controller = new AbortController()
-    const polling = engine.stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal })
-    await engine.clock.settle()
-    controller.abort(new Error('enough'))
-    await expect(polling).rejects.toThrow('enough')
-    expect(engine.hw.stats()).toMatchObject({ openReads: 0, openSessions: 0 })
-  })
-
   it('ends the wait for an ack, but not the append', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const session = await engine.stream.appendSession()
     const ticket = await session.submit('a')
     await expect(ticket.ack({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
@@ -47,7 +34,7 @@ describe('a call whose signal aborts', () => {
   const ABORTED = { signal: AbortSignal.abort(new Error('enough')) }
 
   it('changes nothing while the token of its caller is being looked up', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { hw, stream } = engine
     const scope = { basins: { prefix: '' }, streams: { prefix: '' }, opGroups: { basin: ALL, stream: ALL } }
     const holder = hw.as(await hw.issueAccessToken({ id: 'holder', scope })).basin('basin')
@@ -65,7 +52,7 @@ describe('a call whose signal aborts', () => {
   })
 
   it('submits nothing to a session or a producer', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const session = await engine.stream.appendSession()
     await expect(session.submit('a', ABORTED)).rejects.toThrow('enough')
     await session.submit('b')
@@ -82,7 +69,7 @@ describe('a call whose signal aborts', () => {
       get: (collection, key) =>
         isHeld && collection === 'streams' ? new Promise(() => {}) : session.get(collection, key),
     }))
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     isHeld = true
     const acks = engine.hw.basin('basin').stream('other').appendAll(['a'])
     const first = acks.next()
@@ -95,7 +82,7 @@ describe('a call whose signal aborts', () => {
 
 describe('asynchronous methods', () => {
   it('reject and never throw, even for options of another type', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { hw, stream } = engine
     const none = null as unknown as CallOptions
     const calls = [

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Engine, RecordInput, Stream } from '../../../src/index.ts'
 import { closeRecord, fenceRecord, trimRecord } from '../../../src/index.ts'
 import { MIB } from '../../../src/model/limits.ts'
@@ -22,7 +22,6 @@ beforeEach(async () => {
   hw = engine.hw
   stream = engine.stream
 })
-afterEach(() => hw.close())
 
 /** Calls with a record of one header and a body, and changes all of its bytes as soon as the call returns. */
 function reusing<Result>(

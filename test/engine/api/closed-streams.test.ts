@@ -48,13 +48,6 @@ describe('closing a stream', () => {
     expect(await outcomeOf(stream.append('x'))).toBe('ok')
     await other.close()
   })
-
-  it('leaves the configuration changeable', async () => {
-    const { stream } = await openEngine()
-    await stream.close()
-    await stream.reconfigure({ retentionPolicy: { ageSeconds: 60 } })
-    expect(await outcomeOf(stream.append('x'))).toBe('stream_closed')
-  })
 })
 
 describe('a follower of a closed stream', () => {

@@ -1,18 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { HeadwaterError } from '../../../src/index.ts'
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import {
-  gated,
-  onEveryKindOfStorage,
-  openEngine,
-  readAll,
-  type TestEngine,
-  testStorage,
-} from '../../support/index.ts'
-
-let engine: TestEngine
-afterEach(() => engine.hw.close())
+import { gated, onEveryKindOfStorage, openEngine, readAll, testStorage } from '../../support/index.ts'
 
 const errorOf = (promise: Promise<unknown>): Promise<HeadwaterError> =>
   promise.then(
@@ -34,7 +24,7 @@ onEveryKindOfStorage(() =>
       ['that the storage failed to write', {}, 'storage'],
     ])('behind one of its session %s is discarded, without effects', async (_, conditions, code) => {
       const storage = gated(testStorage())
-      engine = await openEngine({ storage })
+      const engine = await openEngine({ storage })
       const { stream, clock } = engine
       if (code === 'storage') storage.onAppend = failAt(1, false)
       const session = await stream.appendSession()
@@ -63,7 +53,7 @@ onEveryKindOfStorage(() =>
 
     it('that waits for room in its session is discarded when the one in flight fails', async () => {
       const storage = gated(testStorage())
-      engine = await openEngine({ storage, limits: { sessionInFlightBytes: 1_048_576 } })
+      const engine = await openEngine({ storage, limits: { sessionInFlightBytes: 1_048_576 } })
       const session = await engine.stream.appendSession()
       storage.holding = true
       storage.onAppend = failAt(0, true)
@@ -80,7 +70,7 @@ onEveryKindOfStorage(() =>
 
     it('fails without effects behind a failed one of another caller', async () => {
       const storage = gated(testStorage())
-      engine = await openEngine({ storage })
+      const engine = await openEngine({ storage })
       const { stream, clock } = engine
       storage.onAppend = failAt(0, false)
       storage.holding = true
@@ -98,7 +88,7 @@ onEveryKindOfStorage(() =>
 
 it('records of a producer behind a failed batch are discarded', async () => {
   const storage = gated(testStorage())
-  engine = await openEngine({ storage })
+  const engine = await openEngine({ storage })
   storage.onAppend = failAt(0, true)
   storage.holding = true
   const producer = engine.stream.producer({ recordsMax: 1 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Basin, type Engine, open, type Stream } from '../../../src/index.ts'
 import { openEngine, outcomeOf, readAll, testStorage } from '../../support/index.ts'
 
@@ -16,7 +16,6 @@ beforeEach(async () => {
   ;({ hw, clock } = await openEngine({ storage, trimGraceMs: 0, limits: { cachedStreams } }))
   basin = hw.basin('basin')
 })
-afterEach(() => hw.close())
 
 /** Uses other streams, so that a stream which was used before is evicted. */
 async function evict(others = OTHERS): Promise<void> {

@@ -20,5 +20,4 @@ it('the first heartbeat has the tail of what was delivered, whenever an append i
     const { count, tail } = (await delivered)!
     expect(tail).toBe(count)
   }
-  await hw.close()
 })

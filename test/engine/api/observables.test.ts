@@ -18,7 +18,7 @@ it('is another copy of RxJS', () => {
 })
 
 it('takes the observables of a stream, with operators', async () => {
-  const { stream, hw } = await openEngine()
+  const { stream } = await openEngine()
   await stream.append(['a', 'b', 'c'])
   const { batches$, records$ } = stream.follow({ seqNum: 0 })
   expect(rxjs.isObservable(records$)).toBe(true)
@@ -31,7 +31,6 @@ it('takes the observables of a stream, with operators', async () => {
   expect(await rxjs.firstValueFrom(piped)).toEqual(['a', 'a', 'b'])
   const joined = rxjs.merge(rxjs.from(records$), rxjs.NEVER).pipe(rxjs.take(2), rxjs.count())
   expect(await rxjs.firstValueFrom(joined)).toBe(2)
-  await hw.close()
 })
 
 it('unsubscribes from a stream with its own subscription', async () => {
@@ -43,5 +42,4 @@ it('unsubscribes from a stream with its own subscription', async () => {
   subscription.unsubscribe()
   await clock.settle()
   expect(hw.stats().waitingReads).toBe(0)
-  await hw.close()
 })

@@ -1,15 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { BATCH_ENCODED_BYTES_MAX } from '../../../src/model/limits.ts'
-import { codeOf, openEngine, type TestEngine } from '../../support/index.ts'
-
-let engine: TestEngine
-afterEach(() => engine.hw.close())
+import { codeOf, openEngine } from '../../support/index.ts'
 
 /** Two are within the metered limit of a batch, but, being tiny headers, beyond what a frame can hold. */
 const halfBatch = () => ({ headers: Array.from({ length: 131_068 }, () => ['a', 'b'] as const) })
 
 it('a producer keeps its batches within the frame limit', { tags: ['slow'] }, async () => {
-  engine = await openEngine()
+  const engine = await openEngine()
   const producer = engine.stream.producer({ lingerMs: 1_000 })
   const tickets = [await producer.submit(halfBatch()), await producer.submit(halfBatch())]
   tickets.push(await producer.submit('small'), await producer.submit('small'))
@@ -26,7 +23,7 @@ it('a producer keeps its batches within the frame limit', { tags: ['slow'] }, as
 it('a producer rejects a record that exceeds the frame limit, and continues', {
   tags: ['slow'],
 }, async () => {
-  engine = await openEngine()
+  const engine = await openEngine()
   const producer = engine.stream.producer()
   const tooMany = { headers: Array.from({ length: 262_142 }, () => ['a', 'b'] as const) }
   await expect(producer.submit(tooMany)).rejects.toMatchObject({ code: 'invalid' })
@@ -37,7 +34,7 @@ it('a producer rejects a record that exceeds the frame limit, and continues', {
 
 describe('sessions and producers', () => {
   it('acks$ of an append session ends when the engine closes', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { hw, clock, stream } = engine
     const session = await stream.appendSession()
     let ended: unknown
@@ -49,7 +46,7 @@ describe('sessions and producers', () => {
   })
 
   it('closing the engine leaves no linger timer', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { hw, clock, stream } = engine
     const producer = stream.producer({ lingerMs: 60_000 })
     await producer.submit('a')
@@ -60,7 +57,7 @@ describe('sessions and producers', () => {
 
 describe('a producer of a closed engine', () => {
   it('a producer accepts nothing and starts no timer', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { hw, clock, stream } = engine
     const before = stream.producer()
     await hw.close()

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { HeadwaterError, type ReadQuery, type ReadSessionEvent } from '../../../src/index.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import {
@@ -7,12 +7,8 @@ import {
   onEveryKindOfStorage,
   openEngine,
   outcomeOf,
-  type TestEngine,
   testStorage,
 } from '../../support/index.ts'
-
-let engine: TestEngine
-afterEach(() => engine.hw.close())
 
 /** Collects a session's events until it ends; `state` is its current state. */
 function collect(iterable: AsyncIterable<ReadSessionEvent>) {
@@ -45,7 +41,7 @@ const baseline = 2
 onEveryKindOfStorage(() =>
   describe('read sessions', () => {
     it('deliver history, a heartbeat, then live batches with tails', async () => {
-      engine = await openEngine({ random: () => 0.5 })
+      const engine = await openEngine({ random: () => 0.5 })
       const { stream, clock } = engine
       await stream.append('a')
       await stream.append('b')
@@ -64,7 +60,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('end after `wait` without a record; heartbeats do not prolong it, records do', async () => {
-      engine = await openEngine({ random: () => 0 })
+      const engine = await openEngine({ random: () => 0 })
       const { stream, clock } = engine
       const { state } = collect(stream.follow({ seqNum: 0, waitMs: 12_000 }).events())
       await clock.advance('11s')
@@ -88,7 +84,7 @@ onEveryKindOfStorage(() =>
       [{ seqNum: 2, count: 0, waitMs: 60_000 }, ['beat@2']],
       [{ seqNum: 0, waitMs: 0 }, ['a,b|2']],
     ])('%j delivers %j and ends', async (query, expected) => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, clock } = engine
       await stream.append(['a', 'b'])
       const { state, summary } = collect(stream.follow(query).events())
@@ -101,7 +97,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('are empty at the tail with wait 0, also over the wire protocol with `allowsEmpty`', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const query = { waitMs: 0 }
       const local = collect(engine.stream.follow(query).events())
       const empty = await engine.stream.openCursor(query, { allowsEmpty: 'session' })
@@ -111,7 +107,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('that fall behind catch up from the storage without a gap', async () => {
-      engine = await openEngine({ limits: { followerLagBatches: 3 } })
+      const engine = await openEngine({ limits: { followerLagBatches: 3 } })
       const { stream, clock } = engine
       const iterator = stream.follow({ seqNum: 0 }).events()
       const received: string[] = []
@@ -135,7 +131,7 @@ onEveryKindOfStorage(() =>
 
     it('never read ahead of their consumer', async () => {
       const storage = gated(testStorage())
-      engine = await openEngine({ storage })
+      const engine = await openEngine({ storage })
       for (let i = 0; i < 5; i++) await engine.stream.append(new Uint8Array(900_000))
       const iterator = engine.stream.follow({ seqNum: 0 }).batches()
       await iterator.next()
@@ -146,7 +142,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('can be cancelled while they wait', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const iterator = engine.stream.follow().batches()
       const pending = iterator.next()
       await engine.clock.settle()
@@ -157,7 +153,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('end with an error when their stream is deleted or created again', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, hw, clock } = engine
       await stream.append('old')
       const { state, summary } = collect(stream.follow({ seqNum: 0 }).events())
@@ -170,7 +166,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('never continue in the next stream of the name, although their consumer has paused', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, hw } = engine
       await stream.append(['1', '2', '3'])
       const batches = stream.follow({ seqNum: 0 }).batches()
@@ -182,7 +178,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('stop reading at once when an observable is unsubscribed', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, clock, hw } = engine
       await stream.append(['a', 'b', 'c'])
       const received: string[] = []
@@ -206,7 +202,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('emit appends that became durable together in one turn, until unsubscribed', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, clock, hw } = engine
       await stream.append('history')
       const received: string[] = []
@@ -230,7 +226,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('leave no timer and no waiter after reads are cancelled in four ways', async () => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, clock, hw } = engine
       const controller = new AbortController()
       const ends: (() => unknown)[] = []

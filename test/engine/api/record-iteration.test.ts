@@ -1,25 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { openEngine, type TestEngine } from '../../support/index.ts'
-
-let engine: TestEngine
-afterEach(() => engine.hw.close())
+import { describe, expect, it } from 'vitest'
+import { openEngine } from '../../support/index.ts'
 
 describe('a read session in a format', () => {
-  it('iterates records with strings by default', async () => {
-    engine = await openEngine()
-    await engine.stream.append([{ body: 'a', headers: [['k', 'v']] }, 'b'])
-    const found: unknown[] = []
-    for await (const { seqNum, headers, body } of engine.stream.read({ seqNum: 0, count: 2 })) {
-      found.push([seqNum, headers, body])
-    }
-    expect(found).toEqual([
-      [0, [['k', 'v']], 'a'],
-      [1, [], 'b'],
-    ])
-  })
-
   it('iterates records with bytes on request, also those that are no UTF-8', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const body = new Uint8Array([0xff, 0])
     await engine.stream.append(body)
     const [record] = (await engine.stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records
@@ -31,7 +15,7 @@ describe('a read session in a format', () => {
   })
 
   it('delivers records in order to calls of next that overlap, and nothing after return', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     await engine.stream.append(['a', 'b'])
     await engine.stream.append('c')
     const iterator = engine.stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()

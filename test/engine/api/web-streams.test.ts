@@ -1,23 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readableOf } from '../../../src/api/web-streams.ts'
-import {
-  codeOf,
-  gated,
-  openEngine,
-  outcomeOf,
-  readAll,
-  type TestEngine,
-  testStorage,
-} from '../../support/index.ts'
+import { codeOf, gated, openEngine, outcomeOf, readAll, testStorage } from '../../support/index.ts'
 
 const IN_FLIGHT_BYTES = 1_048_576
 
-let engine: TestEngine
-afterEach(() => engine?.hw.close())
-
 describe('a readable stream', () => {
   it('yields stored records, then those that are appended, until it is cancelled', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream, hw, clock } = engine
     await stream.append(['a', 'b'])
     const reader = stream.readable({ seqNum: 0 }).getReader()
@@ -54,7 +43,7 @@ describe('a readable stream', () => {
 
 describe('a writable stream', () => {
   it('appends records and batches in order, and is closed when all are durable', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream } = engine
     const writer = stream.writable().getWriter()
     for (const chunk of ['a', ['b', 'c'], { body: 'd' }]) void writer.write(chunk)
@@ -64,7 +53,7 @@ describe('a writable stream', () => {
 
   it('applies back-pressure while appends are in flight', async () => {
     const storage = gated(testStorage())
-    engine = await openEngine({ storage, limits: { sessionInFlightBytes: IN_FLIGHT_BYTES } })
+    const engine = await openEngine({ storage, limits: { sessionInFlightBytes: IN_FLIGHT_BYTES } })
     const { stream, clock } = engine
     const writer = stream.writable().getWriter()
     await writer.ready
@@ -84,7 +73,7 @@ describe('a writable stream', () => {
   })
 
   it('reports the failure of a write that was not awaited when it is closed', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream, clock } = engine
     const writer = stream.writable({ fencingToken: 'mine' }).getWriter()
     writer.closed.catch(() => {})
@@ -95,7 +84,7 @@ describe('a writable stream', () => {
   })
 
   it('still appends what was written before it is aborted', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream } = engine
     const writer = stream.writable().getWriter()
     await writer.write('a')
@@ -105,7 +94,7 @@ describe('a writable stream', () => {
   })
 
   it('is the end of a pipe', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream, hw } = engine
     await stream.append(['a', 'b', 'c'])
     const copy = hw.basin('basin').stream('copy')
@@ -117,7 +106,7 @@ describe('a writable stream', () => {
 
 describe('the streams of a JSON view', () => {
   it('append values and yield them with their sequence numbers', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream, hw, clock } = engine
     const values = stream.json<{ readonly n: number }>()
     const writer = values.writable().getWriter()
@@ -136,7 +125,7 @@ describe('the streams of a JSON view', () => {
   })
 
   it('reject a value that is not JSON, after what was written before it, and end the session', async () => {
-    engine = await openEngine()
+    const engine = await openEngine()
     const { stream, hw, clock } = engine
     const writer = stream.json().writable().getWriter()
     writer.closed.catch(() => {})
@@ -151,7 +140,7 @@ describe('the streams of a JSON view', () => {
   it.each(['the writer', 'its signal', 'the engine'])(
     'stop waiting for an asynchronous schema when %s ends them',
     async (which) => {
-      engine = await openEngine()
+      const engine = await openEngine()
       const { stream, hw, clock } = engine
       const validate = () => new Promise<never>(() => {})
       const stuck = { '~standard': { version: 1, vendor: 'test', validate } } as const

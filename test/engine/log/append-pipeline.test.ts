@@ -1,10 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { gated, openEngine, outcomeOf, readAll, type TestEngine, testStorage } from '../../support/index.ts'
-
-let engine: TestEngine
-afterEach(() => engine.hw.close())
+import { gated, openEngine, outcomeOf, readAll, testStorage } from '../../support/index.ts'
 
 /** Both kinds of storage: one that other engines may change, and one that belongs to this engine alone. */
 describe.each([true, false])('the append pipeline on a storage with shared: %s', (shared) => {
@@ -12,7 +9,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('hides appends until they are durable, and acknowledges them in order', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, clock } = engine
     storage.holding = true
     const acks: string[] = []
@@ -32,7 +29,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('rejects an append only once the state that it was checked against is durable', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, clock } = engine
     storage.holding = true
     const settled: string[] = []
@@ -47,7 +44,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('rechecks a rejection that depended on a failed append', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, clock } = engine
     storage.holding = true
     storage.onAppend = ({ blocks: [block] }) => {
@@ -68,7 +65,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('fails the append that the storage failed to write and those after it, then continues', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, clock } = engine
     storage.holding = true
     storage.onAppend = ({ expected }) => {
@@ -87,7 +84,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('shows an append of unknown outcome if the storage has it', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, clock } = engine
     storage.onAppended = () => {
       storage.onAppended = () => {}
@@ -108,7 +105,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('applies a new configuration to later appends', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, hw } = engine
     await stream.append('a')
     await hw
@@ -124,7 +121,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
   it('fails an append in flight when its stream is deleted', async () => {
     const storage = storageOf()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { stream, hw, clock } = engine
     storage.holding = true
     const late = outcomeOf(stream.append('late'))
@@ -142,7 +139,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 describe('two engines on one storage', () => {
   it('interleave appends without losing one, and one engine wins each number', async () => {
     const storage = testStorage()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const { clock } = engine
     const other = await open({ storage, clock })
     const [one, two] = [engine.stream, other.basin('basin').stream('stream')]
@@ -173,7 +170,7 @@ describe('two engines on one storage', () => {
 
   it('deliver the appends of one to the followers of the other, live', async () => {
     const storage = testStorage()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     const tails: (number | undefined)[] = []
     const following = engine.stream
@@ -191,7 +188,7 @@ describe('two engines on one storage', () => {
 
   it('never reject an append because of a stale state', async () => {
     const storage = testStorage()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     await engine.stream.append('known to both')
     await other.basin('basin').stream('stream').append('x')
@@ -207,7 +204,7 @@ describe('two engines on one storage', () => {
 
   it('show nothing of a deleted stream under its name after another engine created it again', async () => {
     const storage = testStorage()
-    engine = await openEngine({ storage })
+    const engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     await engine.stream.append(['old', 'older'])
     await other.basin('basin').stream('stream').delete()

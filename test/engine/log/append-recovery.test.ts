@@ -189,7 +189,7 @@ describe('a rejection on a busy shared stream', () => {
 describe('a session whose append has an unknown outcome', () => {
   it('acknowledges nothing after the failed append', async () => {
     const storage = gated(testStorage())
-    const { hw, stream } = await openEngine({ storage })
+    const { stream } = await openEngine({ storage })
     const session = await stream.appendSession()
     let n = 0
     storage.onAppended = () => {
@@ -200,6 +200,5 @@ describe('a session whose append has an unknown outcome', () => {
     // That b was stored proves that a was: either both are acknowledged, or neither.
     expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a', 'b'])
     expect(results[1]).toBe(results[0])
-    await hw.close()
   })
 })

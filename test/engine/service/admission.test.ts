@@ -35,7 +35,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   releaseAll()
-  await engine.hw.close()
 })
 
 function releaseAll(): void {

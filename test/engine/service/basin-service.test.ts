@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
@@ -13,7 +13,6 @@ import {
 
 async function start(storage = testStorage()) {
   const engine = await openEngine({ storage })
-  onTestFinished(() => engine.hw.close())
   return { ...engine, basin: engine.hw.basin('basin', { autoCreate: false }) }
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
@@ -15,7 +15,6 @@ async function start(options: Parameters<typeof openEngine>[0] = {}) {
   const storage: Storage = testStorage()
   const engine = await openEngine({ storage, ...options })
   const { hw, clock } = engine
-  onTestFinished(() => hw.close())
   /** The sequence numbers that the storage still holds for the one stream. */
   const stored = async (): Promise<number[]> => {
     const session = await storage.open({ clock, onLogChanged: () => {} })

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../../adapters/http/index.ts'
 import type { Engine, Storage } from '../../../src/index.ts'
 import { openEngine, type TestClock, testClock, testStorage, wrapped } from '../../support/index.ts'
@@ -21,7 +21,6 @@ function countingStorage(): { readonly storage: Storage; readonly freed: () => n
 
 async function opened(storage: Storage, clock: TestClock) {
   const engine = await openEngine({ storage, clock })
-  onTestFinished(() => engine.hw.close())
   await engine.hw
     .basin('basin')
     .stream('stream')

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RetentionPolicy, Stream } from '../../../src/index.ts'
 import { open } from '../../../src/index.ts'
 import type { AppendRequest } from '../../../src/storage/contract.ts'
@@ -27,7 +27,6 @@ async function stored(stream: Stream): Promise<string[]> {
 }
 
 let engine: Awaited<ReturnType<typeof openEngine>>
-afterEach(() => engine?.hw.close())
 
 onEveryKindOfStorage(() =>
   describe('what is created in process', () => {
@@ -114,38 +113,6 @@ onEveryKindOfStorage(() =>
       expect((await hw.basin('basin').ensureStream('stream')).result).toBe('updated')
       await letPass(clock, '30m')
       expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
-    })
-
-    it('does not bring back what had expired', async () => {
-      engine = await openEngine({ storage: testStorage() })
-      const { stream, hw, clock } = engine
-      const basin = hw.basin('basin')
-      await basin.ensureStream('stream', { retentionPolicy: { ageSeconds: 10 } })
-      await stream.append('expired')
-      await clock.advance('10s')
-      await stream.append('about to expire')
-      await clock.advance('9s')
-      await basin.stream('stream').reconfigure({ retentionPolicy: 'infinite' })
-      await stream.append('later')
-      await clock.advance('1s')
-      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['later'])
-    })
-
-    it('followed by a shorter one keeps the earlier records, and not the later ones', async () => {
-      engine = await openEngine({ storage: testStorage() })
-      const { stream, hw, clock } = engine
-      const basin = hw.basin('basin')
-      await basin.ensureStream('stream', { retentionPolicy: SHORT })
-      await stream.append('extended')
-      await basin.stream('stream').reconfigure({ retentionPolicy: LONG })
-      await stream.append('for longer')
-      await basin.stream('stream').reconfigure({ retentionPolicy: SHORT })
-      await stream.append('for a short time')
-      await clock.advance('11m')
-      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['extended', 'for longer'])
-      await letPass(clock, '2h')
-      await stream.append('last')
-      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['last'])
     })
 
     it('keeps an append that was in flight when it came into force', async () => {

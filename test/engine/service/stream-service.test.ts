@@ -6,7 +6,6 @@ import { onEveryKindOfStorage, openEngine, outcomeOf, testStorage, wrapped } fro
 
 async function start(options: Parameters<typeof openEngine>[0] = {}) {
   const engine = await openEngine(options)
-  onTestFinished(() => engine.hw.close())
   return { ...engine, basin: engine.hw.basin('basin', { autoCreate: false }) }
 }
 

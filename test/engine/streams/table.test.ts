@@ -91,7 +91,7 @@ describe('the table of streams', () => {
     const { stream } = await openEngine({ storage, clock })
     const writer = await open({ storage: inner, clock })
     const seen: string[] = []
-    stream.follow().batches$.subscribe((batch) => seen.push(...bodies(batch)))
+    const following = stream.follow().batches$.subscribe((batch) => seen.push(...bodies(batch)))
     await clock.settle()
     failing = true
     await writer.basin('basin').stream('stream').append('1')
@@ -99,6 +99,7 @@ describe('the table of streams', () => {
     failing = false
     await clock.advance('10m')
     expect(seen).toEqual(['1'])
+    following.unsubscribe()
     await writer.close()
   })
 
@@ -115,7 +116,6 @@ describe('the table of streams', () => {
     await basin.stream('fork').append('x')
     const earlier = basin.createStream('again', {}, { fork: { stream: 'fork', seqNum: 1 } })
     await expect(earlier).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 2 })
-    await hw.close()
   })
 })
 

@@ -33,7 +33,6 @@ export const EXCEPTIONS: Readonly<Record<string, readonly Exception[]>> = {
     { file: 'api/call-options.test.ts', title: 'changes nothing while the token of its caller' },
   ],
   'a server learns later that a client has left, and the test looks at once': [
-    { file: 'api/call-options.test.ts', title: 'ends a long poll', access: 'server' },
     { file: 'api/read.test.ts', title: 'a long poll ends when its signal aborts', access: 'server' },
     { file: 'api/read-session.test.ts', title: 'can be cancelled while they wait', access: 'server' },
     {
