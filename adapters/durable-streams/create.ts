@@ -5,7 +5,8 @@ import { closeRecord } from '../../src/model/record.ts'
 import { timeOf } from '../../src/wire/json.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
-import type { ApiRequest } from '../http/request.ts'
+import { type ApiRequest, decodedSegment } from '../http/request.ts'
+import type { Router } from '../http/router.ts'
 import { bodyOf } from './append.ts'
 import { assertContentType, contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
 import { DurableStreamsError, headerIntegerOf, isClosing, parseOffset } from './headers.ts'
@@ -22,16 +23,13 @@ import {
 /** How often a creation is tried while other requests create and delete the stream. */
 const ATTEMPTS_MAX = 5
 
-/** Returns the name of the stream with a path, still percent-encoded; undefined if it is none of a stream. */
-type StreamInPath = (path: string) => string | undefined
-
-/** Creates a stream, or confirms that it exists with the requested properties. */
-export async function create(request: ApiRequest, hw: Engine, streamInPath: StreamInPath): Promise<Reply> {
+/** Creates a stream, or confirms that it exists with the requested properties. `router` finds the streams. */
+export async function create(request: ApiRequest, hw: Engine, router: Router<unknown>): Promise<Reply> {
   const { exchange } = request
   const wanted = parseCreateRequest(exchange)
   const stream = request.streamOf(hw)
   const body = await bodyOf(request)
-  const source = wanted.fork && (await sourceOf(request, wanted, hw, streamInPath))
+  const source = wanted.fork && (await sourceOf(request, wanted, hw, router))
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
     const existing = await stateIfExists(stream, ['create-stream'])
     if (existing !== undefined) return confirmExisting(existing, wanted, source)
@@ -54,12 +52,12 @@ interface Source {
 }
 
 async function sourceOf(
-  { basin, encryptionKey }: ApiRequest,
+  { basin, encryptionKey, settings }: ApiRequest,
   { fork, contentType }: CreateRequest,
   hw: Engine,
-  streamInPath: StreamInPath,
+  router: Router<unknown>,
 ): Promise<Source> {
-  const name = streamNameOf(fork!.path, streamInPath)
+  const name = streamNameOf(router.match(fork!.path, settings.prefix)?.parameters.stream)
   const stream = hw.basin(basin, { autoCreate: false }).stream(name, { encryptionKey })
   const state = await describedStream(stream, ['read'])
   if (contentType !== undefined && !isSameType(contentType, state.contentType)) {
@@ -68,14 +66,9 @@ async function sourceOf(
   return { name, stream, state }
 }
 
-function streamNameOf(path: string, streamInPath: StreamInPath): string {
-  const encoded = streamInPath(path)
-  let name: string | undefined
-  try {
-    name = encoded === undefined ? undefined : decodeURIComponent(encoded)
-  } catch {
-    name = undefined
-  }
+/** Throws 400 unless the part of a path is the encoded name of a stream. */
+function streamNameOf(encoded: string | undefined): string {
+  const name = encoded === undefined ? undefined : decodedSegment(encoded)
   if (name !== undefined && streamNameProblem(name) === undefined) return name
   throw new DurableStreamsError(400, `\`stream-forked-from\` must be the path of a stream of this server`)
 }

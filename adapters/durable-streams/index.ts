@@ -5,8 +5,8 @@
  */
 
 import type { Engine } from '../../src/index.ts'
+import { assertOpens, type EngineSource } from '../http/core.ts'
 import { fetchHandler } from '../http/fetch-bridge.ts'
-import { assertOpens, openOnce } from '../http/open-once.ts'
 import { answerFetchEvents, scopePath } from '../http/service-worker.ts'
 import { durableStreamsCore } from './core.ts'
 import { type DurableStreamsOptions, durableStreamsSettings } from './options.ts'
@@ -28,11 +28,10 @@ export type { DurableStreamsMount, DurableStreamsOptions } from './options.ts'
  * never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createDurableStreamsHandler(
-  hw: Engine | (() => Promise<Engine>),
+  hw: EngineSource,
   options: DurableStreamsOptions,
 ): (request: Request) => Promise<Response> {
-  const engine = typeof hw === 'function' ? openOnce(hw) : hw
-  return fetchHandler(durableStreamsCore(engine, durableStreamsSettings(options)))
+  return fetchHandler(durableStreamsCore(hw, durableStreamsSettings(options)))
 }
 
 /**
@@ -50,6 +49,6 @@ export function createDurableStreamsHandler(
 export function serveDurableStreams(openEngine: () => Promise<Engine>, options: DurableStreamsOptions): void {
   assertOpens(openEngine, 'serveDurableStreams')
   const mounted = { ...options, prefix: options?.prefix ?? scopePath() }
-  const core = durableStreamsCore(openOnce(openEngine), durableStreamsSettings(mounted))
+  const core = durableStreamsCore(openEngine, durableStreamsSettings(mounted))
   answerFetchEvents((path) => core.serves(path), fetchHandler(core))
 }

@@ -3,12 +3,12 @@ import { UNARY_WAIT_MS_MAX } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
 import { assertOptions, assertText, type MembersOf } from '../../src/model/validation.ts'
 import {
+  assertRange,
   COMMON_OPTIONS,
   type HandlerOptions,
   type HandlerSettings,
   handlerSettings,
 } from '../http/options.ts'
-
 import { APPEND_BYTES_MAX } from './messages.ts'
 
 /** How the Durable Streams protocol serves the streams of a basin. */
@@ -83,10 +83,8 @@ export function durableStreamsSettings(options: DurableStreamsOptions): DurableS
   )
   const problem = basin === undefined ? '`basin` is required' : basinNameProblem(basin)
   if (problem !== undefined) throw invalid(problem, 'basin')
-  if (!(longPollMs >= 0 && longPollMs <= UNARY_WAIT_MS_MAX)) {
-    throw invalid(`\`longPollMs\` must be from 0 to ${UNARY_WAIT_MS_MAX}, not ${longPollMs}`, 'longPollMs')
-  }
-  if (!(sseMs > 0)) throw invalid(`\`sseMs\` must be greater than 0, not ${sseMs}`, 'sseMs')
+  assertRange(longPollMs, 'longPollMs', 0, UNARY_WAIT_MS_MAX)
+  assertRange(sseMs, 'sseMs', 1)
   const visibility = http.auth === 'none' ? 'public' : 'private'
   return {
     http: {

@@ -2,6 +2,7 @@ import type { Engine } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { mistakeIn } from '../../src/model/validation.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import {
   compress,
@@ -15,7 +16,7 @@ import type { HandlerSettings } from './options.ts'
 import { assertAllowedOrigin, corsHeaders, hostRejection, preflightReply } from './origins.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest, type Method, type Methods } from './request.ts'
-import type { RequestRouter, RouteMatch } from './router.ts'
+import type { RouteMatch, Router } from './router.ts'
 
 /** The reply to a client that has left, which never receives it. */
 const CLIENT_LEFT = rejection(499, 'client_hangup', 'the client closed the request')
@@ -30,6 +31,9 @@ const UNSUPPORTED_CODING = rejection(
 )
 const METRICS = ['account-metrics'] as const
 
+/** An engine, or a function that opens it for the first request. */
+export type EngineSource = Engine | (() => Promise<Engine>)
+
 /** Returns the reply of a protocol to an error of a request with this method. */
 type ErrorReply = (error: unknown, method: string) => Reply | undefined
 
@@ -38,24 +42,23 @@ export class HttpCore {
   readonly #open: (() => Promise<Engine>) | undefined
   #engine: Engine | undefined
   readonly #settings: HandlerSettings
-  readonly #router: RequestRouter<Methods>
+  readonly #router: Router<Methods>
   readonly #replyTo: ErrorReply | undefined
 
   /**
-   * `hw` is an engine or the result of `openOnce`, which each request calls. `replyTo` returns the reply to
-   * an error, or undefined for one that every protocol reports alike. Throws `invalid` unless `hw` is an
-   * engine or a function.
+   * `replyTo` returns the reply to an error, or undefined for one that every protocol reports alike. Throws
+   * `invalid` unless `hw` is an engine or a function.
    */
   constructor(
-    hw: Engine | (() => Promise<Engine>),
+    hw: EngineSource,
     settings: HandlerSettings,
-    router: RequestRouter<Methods>,
+    router: Router<Methods>,
     replyTo?: ErrorReply | undefined,
   ) {
     this.#settings = settings
     this.#router = router
     this.#replyTo = replyTo
-    if (typeof hw === 'function') this.#open = hw
+    if (typeof hw === 'function') this.#open = openOnce(hw)
     else this.#engine = assertEngine(hw)
   }
 
@@ -133,6 +136,39 @@ export class HttpCore {
     const needed = operations === 'metrics' ? METRICS : operations
     return hw.asHolder(token, needed, request.resource)
   }
+}
+
+/**
+ * Returns a function that opens the engine at its first call, and resolves to the same engine at each further
+ * one. The next call tries again if opening failed or the engine was closed, so a failure is not kept: a
+ * directory that is still locked by the previous deployment, or a database that is down. Throws `invalid`
+ * unless it gets a function.
+ *
+ * ```ts
+ * const engine = openOnce(() => open({ storage: memory() }))
+ * const handler = createHandler(engine)
+ * const chat = (await engine()).basin('my-app').stream('chat')
+ * ```
+ */
+export function openOnce(openEngine: () => Promise<Engine>): () => Promise<Engine> {
+  assertOpens(openEngine, 'openOnce')
+  let opened: Promise<Engine> | undefined
+  return () => {
+    if (opened !== undefined) return opened
+    const opening = Promise.resolve().then(openEngine)
+    const forget = () => {
+      if (opened === opening) opened = undefined
+    }
+    opened = opening
+    opening.then((hw) => onAbort(hw.closing, forget)).catch(forget)
+    return opening
+  }
+}
+
+/** Throws `invalid` unless the value is a function. `name` is that of the function that needs it. */
+export function assertOpens(openEngine: unknown, name: string): void {
+  if (typeof openEngine === 'function') return
+  throw invalid(`${name} needs a function: \`${name}(() => open({ storage }))\``, 'openEngine')
 }
 
 /** `GET` also serves `HEAD`, unless that has a method of its own. */

@@ -1,9 +1,7 @@
-import type { Engine } from '../../src/index.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { HttpCore } from './core.ts'
+import { type EngineSource, HttpCore } from './core.ts'
 import { bodyAlreadyRead, type RequestExchange } from './exchange.ts'
-import { openOnce } from './open-once.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
 import { protocolRouter } from './routes.ts'
@@ -25,12 +23,11 @@ import { protocolRouter } from './routes.ts'
  * The handler never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createHandler(
-  hw: Engine | (() => Promise<Engine>),
+  hw: EngineSource,
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
   const settings = handlerSettings(options)
-  const engine = typeof hw === 'function' ? openOnce(hw) : hw
-  return fetchHandler(new HttpCore(engine, settings, protocolRouter(settings)))
+  return fetchHandler(new HttpCore(hw, settings, protocolRouter(settings)))
 }
 
 /** Returns the fetch handler of a core. */

@@ -4,8 +4,8 @@
  * @packageDocumentation
  */
 
+export { openOnce } from './core.ts'
 export type { RequestExchange } from './exchange.ts'
 export { createHandler } from './fetch-bridge.ts'
-export { openOnce } from './open-once.ts'
 export type { HandlerLimits, HandlerOptions, HtmlPage } from './options.ts'
 export { serveFetchEvents } from './service-worker.ts'

@@ -164,32 +164,24 @@ export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
   page: assertPage,
 }
 
-/** The options with all defaults. */
-export interface HandlerSettings {
-  readonly auth: 'token' | 'none'
-  readonly getToken: NonNullable<HandlerOptions['getToken']>
-  readonly publicMetrics: boolean
+type Defaulted = 'auth' | 'getToken' | 'publicMetrics' | 'compression' | 'basinDomains' | 'prefix' | 'onError'
+
+type WithDefaults = { readonly [Name in Defaulted]: NonNullable<HandlerOptions[Name]> }
+
+/** The options with all defaults. The prefix has no trailing slash. */
+export interface HandlerSettings
+  extends WithDefaults,
+    Pick<HandlerOptions, 'allowedHosts' | 'basin' | 'retention' | 'page'> {
+  readonly limits: Readonly<Record<keyof HandlerLimits, number>>
+  readonly allowedOrigins: AllowedOrigins
   /** The connection of requests whose runtime does not expose it. */
   readonly connection: object
-  readonly allowedOrigins: AllowedOrigins
-  readonly compression: boolean
   /** The response headers that pages of other origins may read, as a list. */
   readonly exposedHeaders: string
   /** Headers of every response. */
   readonly commonHeaders?: Readonly<Record<string, string>> | undefined
-  /** Undefined is the default. */
-  readonly allowedHosts: readonly string[] | undefined
-  readonly basinDomains: readonly string[]
-  readonly basin: string | undefined
-  /** Undefined: the protocol's. */
-  readonly retention: RetentionPolicy | undefined
-  readonly limits: Readonly<Record<keyof HandlerLimits, number>>
   readonly pendingBodies: RejectingQuota
   readonly drain: SessionDrain
-  /** The prefix without a trailing slash; `''` if there is none. */
-  readonly prefix: string
-  readonly page: HtmlPage | undefined
-  readonly onError: NonNullable<HandlerOptions['onError']>
 }
 
 /** Returns the token in the header `Authorization: Bearer`. */
@@ -217,7 +209,9 @@ export function handlerSettings(
   const cors = options.cors ?? (auth === 'token' && options.getToken === undefined)
   const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
   if (basinProblem !== undefined) throw invalid(basinProblem, 'basin')
-  const limits = limitsOf(options.limits, bodyBytesMax)
+  const { bodyBytes = bodyBytesMax, pendingBodyBytes = 256 * MIB } = options.limits ?? {}
+  assertRange(bodyBytes, 'limits.bodyBytes', 0, bodyBytesMax)
+  assertRange(pendingBodyBytes, 'limits.pendingBodyBytes', REQUEST_BODY_BYTES_MAX)
   const provisionResults = HEADER_PREFIXES.map((prefix) => vendorHeaderName(prefix, 'provision-result'))
   const onError = options.onError ?? logError
   const reported = new WeakSet<object>()
@@ -242,9 +236,9 @@ export function handlerSettings(
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,
     retention: options.retention,
-    limits,
+    limits: { bodyBytes, pendingBodyBytes },
     drain: new SessionDrain(),
-    pendingBodies: new RejectingQuota('limits.pendingBodyBytes', limits.pendingBodyBytes),
+    pendingBodies: new RejectingQuota('limits.pendingBodyBytes', pendingBodyBytes),
     prefix: prefix === '' ? '' : encodedPath(prefix),
     page: options.page,
     onError: (error, exchange) => {
@@ -275,20 +269,9 @@ function logError(error: unknown): void {
   console.error(error)
 }
 
-function limitsOf(
-  limits: HandlerLimits = {},
-  bodyBytesMax: number,
-): Readonly<Record<keyof HandlerLimits, number>> {
-  const { bodyBytes = bodyBytesMax, pendingBodyBytes = 256 * MIB } = limits
-  if (!(bodyBytes >= 0 && bodyBytes <= bodyBytesMax)) {
-    const message = `limits.bodyBytes must be from 0 to ${bodyBytesMax}, not ${bodyBytes}`
-    throw invalid(message, 'limits.bodyBytes')
-  }
-  if (!(pendingBodyBytes >= REQUEST_BODY_BYTES_MAX)) {
-    throw invalid(
-      `limits.pendingBodyBytes must be at least ${REQUEST_BODY_BYTES_MAX}, not ${pendingBodyBytes}`,
-      'limits.pendingBodyBytes',
-    )
-  }
-  return { bodyBytes, pendingBodyBytes }
+/** Throws `invalid` unless a number is in a range. */
+export function assertRange(value: number, field: string, min: number, max = Number.POSITIVE_INFINITY): void {
+  if (value >= min && value <= max) return
+  const range = max === Number.POSITIVE_INFINITY ? `at least ${min}` : `from ${min} to ${max}`
+  throw invalid(`${field} must be ${range}, not ${value}`, field)
 }

@@ -91,7 +91,7 @@ const NAME_LENGTH_MAX = 253
 /** The options that decide which hosts are served. */
 interface HostRules {
   readonly auth: 'token' | 'none'
-  readonly allowedHosts: readonly string[] | undefined
+  readonly allowedHosts?: readonly string[] | undefined
   readonly basinDomains: readonly string[]
 }
 

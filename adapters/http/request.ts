@@ -42,13 +42,6 @@ export function permitted(endpoint: Endpoint, ...operations: readonly Operation[
   return { endpoint, operations }
 }
 
-interface StreamUse {
-  /** Whether the request has the encryption key of the records. True by default. */
-  readonly takesKey?: boolean | undefined
-  /** @internal */
-  readonly identity?: Parameters<Engine['streamOf']>[2]
-}
-
 type NameProblem = (name: string) => string | undefined
 
 /** A request whose route is known. Names are decoded and validated when they are first used. */
@@ -193,8 +186,10 @@ export class ApiRequest {
    * @internal Returns the stream in the path. An append or a session creates it if the configuration of its
    * basin allows that, with the configuration in the header `svc-stream-config`. Throws 400 `bad_path`, 400
    * `bad_header`, 422 `invalid`.
+   *
+   * @param takesKey Whether the request has the encryption key of the records.
    */
-  streamOf(hw: Engine, { takesKey = true, identity }: StreamUse = {}): EngineStream {
+  streamOf(hw: Engine, takesKey = true, identity?: Parameters<Engine['streamOf']>[2]): EngineStream {
     const { basin, stream } = this
     const encryptionKey = takesKey ? this.encryptionKey : undefined
     const header = this.vendorHeader('stream-config')
@@ -206,14 +201,11 @@ export class ApiRequest {
    * @internal Returns the stream in the path, as {@link streamOf} does: the one that the header
    * `headwater-stream-id` names, if there is one. The reply states the identity of the stream that is used.
    */
-  identifiedStreamOf(hw: Engine, { takesKey }: Pick<StreamUse, 'takesKey'> = {}): EngineStream {
+  identifiedStreamOf(hw: Engine, { takesKey = true } = {}): EngineStream {
     const onResolved = (id: string) => {
       this.streamId = id
     }
-    return this.streamOf(hw, {
-      takesKey,
-      identity: { id: this.exchange.header(STREAM_ID_HEADER), onResolved },
-    })
+    return this.streamOf(hw, takesKey, { id: this.exchange.header(STREAM_ID_HEADER), onResolved })
   }
 
   /** Reports an error whose details the client does not see. */
@@ -235,24 +227,18 @@ export class ApiRequest {
 
 /** Returns the basin named by the subdomain, by the header, or by the options. */
 function addressedBasin(request: ApiRequest, { basinDomains, basin: defaultBasin }: HandlerSettings): string {
-  const bySubdomain = subdomain(request.exchange.hostname, basinDomains)
+  const byHost = subdomain(request.exchange.hostname, basinDomains)
   const byHeader = request.vendorHeader('basin')
-  const basin = byHeader ?? bySubdomain ?? defaultBasin
+  const basin = byHeader ?? byHost ?? defaultBasin
   if (basin === undefined) {
     const name = request.vendorHeaderName('basin')
     throw new HeadwaterError('bad_header', `Missing header \`${name}\``, { field: name })
   }
-  const problem = basinNameProblem(basin)
-  if (problem !== undefined) {
-    throw invalidHeader(byHeader === undefined ? 'host' : request.vendorHeaderName('basin'), problem)
-  }
-  if (bySubdomain !== undefined && bySubdomain !== basin) {
-    // An invalid name is not repeated in the message: it may have any length.
-    const hostProblem = basinNameProblem(bySubdomain)
-    throw hostProblem === undefined
-      ? invalidHeader(request.vendorHeaderName('basin'), `the host is that of basin \`${bySubdomain}\``)
-      : invalidHeader('host', hostProblem)
-  }
+  const hostProblem = byHost === undefined ? undefined : basinNameProblem(byHost)
+  if (hostProblem !== undefined) throw invalidHeader('host', hostProblem)
+  const isOther = byHost !== undefined && byHost !== basin
+  const problem = isOther ? `the host is that of basin \`${byHost}\`` : basinNameProblem(basin)
+  if (problem !== undefined) throw invalidHeader(request.vendorHeaderName('basin'), problem)
   return basin
 }
 
@@ -267,7 +253,8 @@ function subdomain(hostname: string, domains: readonly string[]): string | undef
   return undefined
 }
 
-function decodedSegment(segment: string): string | undefined {
+/** Decodes a part of a path; undefined if it is not percent-encoded UTF-8. */
+export function decodedSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment)
   } catch {

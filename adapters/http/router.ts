@@ -1,29 +1,29 @@
 export interface Route<Target> {
   /** Such as `/v1/streams/{stream}/records`: a name in braces stands for one non-empty segment. */
   readonly pattern: string
+  /** Matches the paths, with their parameters as named groups. That of the pattern by default. */
+  readonly expression?: RegExp | undefined
+  /** Parameters that are not in the path. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
   readonly target: Target
 }
 
-export interface RouteMatch<Target> extends Route<Target> {
+export interface RouteMatch<Target> {
+  readonly pattern: string
+  readonly target: Target
   /** Segments of the path, still percent-encoded. */
   readonly parameters: Readonly<Record<string, string>>
-}
-
-/** Finds the route of a path. */
-export interface RequestRouter<Target> {
-  /** Handlers may be mounted at `prefix`, which paths then begin with or not. */
-  match(path: string, prefix: string): RouteMatch<Target> | undefined
 }
 
 /**
  * Finds the first route whose pattern a path has. Names are not decoded first: a `/` in a name is `%2F` and
  * separates nothing.
  */
-export class Router<Target> implements RequestRouter<Target> {
+export class Router<Target> {
   readonly #routes: readonly (readonly [RegExp, Route<Target>])[]
 
   constructor(routes: readonly Route<Target>[]) {
-    this.#routes = routes.map((route) => [expressionOf(route.pattern), route])
+    this.#routes = routes.map((route) => [route.expression ?? expressionOf(route.pattern), route])
   }
 
   /**
@@ -37,15 +37,19 @@ export class Router<Target> implements RequestRouter<Target> {
   }
 
   #find(path: string): RouteMatch<Target> | undefined {
-    for (const [expression, { pattern, target }] of this.#routes) {
+    for (const [expression, { pattern, parameters, target }] of this.#routes) {
       const match = expression.exec(path)
-      if (match !== null) return { pattern, target, parameters: match.groups ?? {} }
+      if (match !== null) return { pattern, target, parameters: { ...parameters, ...match.groups } }
     }
     return undefined
   }
 }
 
 function expressionOf(pattern: string): RegExp {
-  const literal = pattern.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${literal.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+  return new RegExp(`^${literally(pattern).replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+}
+
+/** Returns the part of a regular expression that matches a text. Braces are kept as they are. */
+export function literally(text: string): string {
+  return text.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
 }

@@ -1,6 +1,6 @@
 import type { Engine } from '../../src/index.ts'
+import { assertOpens } from './core.ts'
 import { createHandler } from './fetch-bridge.ts'
-import { assertOpens } from './open-once.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 
 /**

@@ -1,4 +1,3 @@
-import type { Engine } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
 import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
@@ -9,10 +8,10 @@ import {
   type DurableStreamsMount,
   durableStreamsSettings,
 } from '../durable-streams/options.ts'
-import { HttpCore } from '../http/core.ts'
+import { type EngineSource, HttpCore, openOnce } from '../http/core.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import { openOnce } from '../http/open-once.ts'
 import {
+  assertRange,
   HANDLER_LIMITS,
   HANDLER_OPTIONS,
   type HandlerLimits,
@@ -23,7 +22,7 @@ import {
 import { errorReply, type Reply } from '../http/reply.ts'
 import { protocolRouter } from '../http/routes.ts'
 import { NodeExchange } from './exchange.ts'
-import { durationOf, LINGER_MS } from './limits.ts'
+import { DURATION_MS_MAX, LINGER_MS } from './limits.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 import { abortResponse, discardUpload, type OpenShare, writeReply } from './reply.ts'
 
@@ -77,24 +76,23 @@ export interface DrainableNodeHandler extends NodeHandler {
  * With `next`, a request to any other path is passed on; without it, it is 404. Never throws on a request.
  * Throws `invalid` for invalid options.
  */
-export function toNodeHandler(
-  hw: Engine | (() => Promise<Engine>),
-  options: NodeHandlerOptions = {},
-): DrainableNodeHandler {
+export function toNodeHandler(hw: EngineSource, options: NodeHandlerOptions = {}): DrainableNodeHandler {
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
 /** Does the same as {@link toNodeHandler}, for options that may have further members. */
 export function nodeHandlerOf(
-  hw: Engine | (() => Promise<Engine>),
+  hw: EngineSource,
   options: NodeHandlerOptions,
   members: Members,
 ): DrainableNodeHandler & { drain(graceMs?: number): Promise<void> } {
   const settings = handlerSettings(options, members)
-  const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
-  const engine = typeof hw === 'function' ? openOnce(hw) : hw
-  const core = new HttpCore(engine, settings, protocolRouter(settings))
-  const streams = options.durableStreams && durableStreamsBeside(engine, options, settings)
+  const { lingerMs = LINGER_MS } = options.limits ?? {}
+  assertRange(lingerMs, 'limits.lingerMs', 0, DURATION_MS_MAX)
+  // Both protocols have the same engine.
+  const source = typeof hw === 'function' ? openOnce(hw) : hw
+  const core = new HttpCore(source, settings, protocolRouter(settings))
+  const streams = options.durableStreams && durableStreamsBeside(source, options, settings)
   // The routes of the wire protocol take precedence, should the paths overlap.
   const coreOf = (path: string) => (streams?.serves(path) && !core.serves(path) ? streams : core)
   const { drain, onError } = settings
@@ -109,7 +107,7 @@ export function nodeHandlerOf(
 
 /** Returns the second protocol, with the options that both have in common. */
 function durableStreamsBeside(
-  engine: Engine | (() => Promise<Engine>),
+  hw: EngineSource,
   options: NodeHandlerOptions,
   { drain }: HandlerSettings,
 ): HttpCore {
@@ -118,7 +116,7 @@ function durableStreamsBeside(
   const common = { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError }
   const settings = durableStreamsSettings({ ...common, ...options.durableStreams! })
   if (settings.root === '') throw invalid('`durableStreams.path` must not be `/` here', 'durableStreams.path')
-  return durableStreamsCore(engine, { ...settings, http: { ...settings.http, drain } })
+  return durableStreamsCore(hw, { ...settings, http: { ...settings.http, drain } })
 }
 
 /** The bridge between Node's objects and a function that replies to exchanges. */

@@ -1,6 +1,5 @@
 import type { ServerOptions } from 'node:http'
 import type { ServerOptions as Http2ServerOptions, ServerHttp2Session } from 'node:http2'
-import { invalid } from '../../src/model/errors.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -34,22 +33,10 @@ const CONNECTION_WINDOW_BYTES = 16 * MIB
 /**
  * Streams of an HTTP/2 connection that its client may cancel at once, and per second in the long run. Leaving
  * a read session cancels one. Beyond it, the connection is closed, which stops floods of requests that are
- * cancelled at once.
+ * cancelled at once. Node before 22.10 has no option for it and permits 1,000 at once, and 33 a second.
  */
 const STREAM_RESETS_BURST = 20_000
 const STREAM_RESETS_PER_SECOND = 1_000
-/**
- * The cancelled requests that Node before 22.10 permits, without an option for it: this many at once, and 33
- * a second.
- */
-export const STREAM_RESETS_OF_OLD_NODE = 1_000
-
-/** Returns whether a version of Node has options for the limit of cancelled HTTP/2 streams. */
-export function hasStreamResetLimits(version: string): boolean {
-  const [major, minor] = version.split('.').map(Number) as [number, number]
-  return major > 22 || (major === 22 && minor >= 10)
-}
-
 export const HTTP1_OPTIONS: ServerOptions = {
   noDelay: true,
   keepAlive: true,
@@ -117,11 +104,4 @@ export function widenConnectionWindow(session: ServerHttp2Session): void {
 }
 
 /** The longest delay of a timer, 24.8 days; one with a longer delay would fire at once. */
-const DURATION_MS_MAX = 2 ** 31 - 1
-
-/** Checks a limit that is a duration. Throws `invalid`. */
-export function durationOf(name: string, milliseconds: number, min = 0): number {
-  if (milliseconds >= min && milliseconds <= DURATION_MS_MAX) return milliseconds
-  const field = `limits.${name}`
-  throw invalid(`${field} must be from ${min} to ${DURATION_MS_MAX} milliseconds, not ${milliseconds}`, field)
-}
+export const DURATION_MS_MAX = 2 ** 31 - 1

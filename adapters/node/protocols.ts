@@ -20,7 +20,7 @@ export function http2StreamOf(res: NodeResponse): ServerHttp2Stream | undefined 
   return 'stream' in res ? res.stream : undefined
 }
 
-/** Certificate (with its chain) and private key in PEM. */
+/** A certificate and its private key, in PEM. */
 export interface TlsIdentity {
   /** The certificate, followed by its chain. */
   readonly cert: string | Uint8Array

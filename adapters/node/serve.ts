@@ -14,6 +14,7 @@ import {
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
+import { assertRange } from '../http/options.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import {
   NODE_HANDLER_OPTIONS,
@@ -23,7 +24,7 @@ import {
   nodeHandlerOf,
 } from './handler.ts'
 import {
-  durationOf,
+  DURATION_MS_MAX,
   HANDSHAKE_MS,
   HEADERS_MS,
   HTTP2_OPTIONS,
@@ -141,8 +142,9 @@ export async function serveHandler(
   drain: (graceMs: number) => Promise<void> = async () => {},
 ): Promise<NodeServer> {
   const { port = 0, host = '127.0.0.1', tls } = options
-  const handshakeMs = durationOf('handshakeMs', options.limits?.handshakeMs ?? HANDSHAKE_MS, 1)
-  const headersMs = durationOf('headersMs', options.limits?.headersMs ?? HEADERS_MS)
+  const { handshakeMs = HANDSHAKE_MS, headersMs = HEADERS_MS } = options.limits ?? {}
+  assertRange(handshakeMs, 'limits.handshakeMs', 1, DURATION_MS_MAX)
+  assertRange(headersMs, 'limits.headersMs', 0, DURATION_MS_MAX)
   const connections = new Connections()
   const onRequest: NodeHandler = (req, res) => {
     connections.requestStarted(req, res)

@@ -1,5 +1,4 @@
 /// <reference path="../assets.d.ts" />
-import type { Engine } from '../../../src/index.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { ACCOUNT_METRIC_SETS, BASIN_METRIC_SETS, STREAM_METRIC_SETS } from '../../../src/model/metrics.ts'
@@ -7,15 +6,16 @@ import { basinNameProblem } from '../../../src/model/names.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { decodeMetricsQuery } from '../../../src/wire/query.ts'
 import { PROMETHEUS_CONTENT_TYPE, prometheusText } from '../prometheus.ts'
-import { jsonReply, type Reply } from '../reply.ts'
-import type { ApiRequest, Endpoint } from '../request.ts'
+import { jsonReply } from '../reply.ts'
+import { type Endpoint, type Method, type Methods, permitted } from '../request.ts'
+import type { Route } from '../router.ts'
 import { type OpenSession, openSessions } from '../sessions.ts'
 
 /**
  * Replies 200 `OK` if the engine can read its storage, and a line for everything else that an operator should
  * know; or 503 with the reason.
  */
-export const health: Endpoint = async (request) => {
+const health: Endpoint = async (request) => {
   const { owner } = request
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
   try {
@@ -35,38 +35,33 @@ export const health: Endpoint = async (request) => {
 }
 
 /** Reports counts and totals of the process to Prometheus. */
-export const prometheus: Endpoint = async ({ owner }) => ({
+const prometheus: Endpoint = async ({ owner }) => ({
   status: 200,
   headers: { 'content-type': PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
   body: prometheusText(owner.stats(), await owner.counters()),
 })
 
-export const accountMetrics: Endpoint = async (request, hw) => {
+const accountMetrics: Endpoint = async (request, hw) => {
   const query = decodeMetricsQuery(request.query, ACCOUNT_METRIC_SETS)
   return jsonReply(metricsJson(await hw.metrics(query)))
 }
 
-export const basinMetrics: Endpoint = (request, hw) => metricsOfBasin(hw, longName(request), request)
-
-export const streamMetrics: Endpoint = (request, hw) => metricsOfStream(hw, longName(request), request)
-
-/** The metrics of a basin with a name of any length, which the paths of the protocol do not admit. */
-export const anyBasinMetrics: Endpoint = (request, hw) => metricsOfBasin(hw, request.basin, request)
-
-export const anyStreamMetrics: Endpoint = (request, hw) => metricsOfStream(hw, request.basin, request)
-
-async function metricsOfBasin(hw: Engine, basin: string, { query }: ApiRequest): Promise<Reply> {
-  return jsonReply(metricsJson(await hw.basin(basin).metrics(decodeMetricsQuery(query, BASIN_METRIC_SETS))))
+/** Basin names have at least `bytesMin` bytes: 8 in the paths of the protocol, which are below `/v1`. */
+function basinMetrics(bytesMin: number): Endpoint {
+  return async (request, hw) => {
+    const basin = hw.basin(request.pathParameter('basin', (name) => basinNameProblem(name, bytesMin)))
+    const query = decodeMetricsQuery(request.query, BASIN_METRIC_SETS)
+    return jsonReply(metricsJson(await basin.metrics(query)))
+  }
 }
 
-async function metricsOfStream(hw: Engine, basin: string, { query, stream }: ApiRequest): Promise<Reply> {
-  const sets = decodeMetricsQuery(query, STREAM_METRIC_SETS)
-  return jsonReply(metricsJson(await hw.basin(basin).stream(stream).metrics(sets)))
-}
-
-/** Basin names have at least 8 characters in the paths of the protocol. Throws 400 `bad_path`. */
-function longName(request: ApiRequest): string {
-  return request.pathParameter('basin', (name) => basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST))
+function streamMetrics(bytesMin: number): Endpoint {
+  return async (request, hw) => {
+    const basin = hw.basin(request.pathParameter('basin', (name) => basinNameProblem(name, bytesMin)))
+    const stream = basin.stream(request.stream)
+    const query = decodeMetricsQuery(request.query, STREAM_METRIC_SETS)
+    return jsonReply(metricsJson(await stream.metrics(query)))
+  }
 }
 
 /** The largest number of read sessions in a reply. */
@@ -77,7 +72,7 @@ const FOLLOWERS_MAX = 1000
  * farthest behind first (docs/protocol.md "Followers"). `basin` and `stream` select those of one basin or
  * stream.
  */
-export const followers: Endpoint = async (request, hw) => {
+const followers: Endpoint = async (request, hw) => {
   const query = new URLSearchParams(request.query)
   const [basin, stream] = [query.get('basin'), query.get('stream')]
   const visible = await hw.visible([...openSessions(request.owner)].map(followerOf))
@@ -104,8 +99,28 @@ function followerOf({ cursor, exchange, protocol, openedAt }: OpenSession) {
 }
 
 /** Replies the OpenAPI document of the protocol (docs/openapi.yaml), which is the same for every server. */
-export const openApi: Endpoint = async () => {
+const openApi: Endpoint = async () => {
   // Loaded on demand, because few handlers serve it.
   const { default: document } = await import('../../../docs/openapi.yaml?json')
   return jsonReply(document)
 }
+
+const HEALTH: Method = { endpoint: health, operations: 'public' }
+const LONG = BASIN_NAME_BYTES_MIN_ON_POST
+
+/** The endpoints that report on the server and its use. */
+export const MONITORING_ROUTES: readonly Route<Methods>[] = [
+  { pattern: '/health', target: { GET: HEALTH } },
+  { pattern: '/ping', target: { GET: HEALTH } },
+  { pattern: '/openapi.json', target: { GET: { endpoint: openApi, operations: 'public' } } },
+  { pattern: '/followers', target: { GET: permitted(followers, 'account-metrics') } },
+  { pattern: '/metrics', target: { GET: { endpoint: prometheus, operations: 'metrics' } } },
+  { pattern: '/metrics/{basin}', target: { GET: permitted(basinMetrics(1), 'basin-metrics') } },
+  { pattern: '/metrics/{basin}/{stream}', target: { GET: permitted(streamMetrics(1), 'stream-metrics') } },
+  { pattern: '/v1/metrics', target: { GET: permitted(accountMetrics, 'account-metrics') } },
+  { pattern: '/v1/metrics/{basin}', target: { GET: permitted(basinMetrics(LONG), 'basin-metrics') } },
+  {
+    pattern: '/v1/metrics/{basin}/{stream}',
+    target: { GET: permitted(streamMetrics(LONG), 'stream-metrics') },
+  },
+]

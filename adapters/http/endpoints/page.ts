@@ -1,6 +1,7 @@
 import { encodeBase64, utf8 } from '../../../src/model/bytes.ts'
 import type { HtmlPage } from '../options.ts'
-import type { Endpoint } from '../request.ts'
+import type { Endpoint, Methods } from '../request.ts'
+import type { Route } from '../router.ts'
 
 const HEADERS = {
   'cache-control': 'no-cache',
@@ -8,14 +9,22 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** The endpoints of a page, whose name is empty, and of its scripts. */
-export function servePage({ html, contentSecurityPolicy, scripts = {} }: HtmlPage): Map<string, Endpoint> {
+/** Serves a page at the path where the handler is mounted, and its scripts beside it. */
+export function pageRoutes({ html, contentSecurityPolicy, scripts = {} }: HtmlPage): Route<Methods>[] {
   const policy = { 'content-security-policy': contentSecurityPolicy }
-  const endpoints = new Map([['', serveText(async () => html, 'text/html; charset=utf-8', policy)]])
-  for (const [name, load] of Object.entries(scripts)) {
-    endpoints.set(name, serveText(load, 'text/javascript; charset=utf-8'))
-  }
-  return endpoints
+  const route = (name: string, endpoint: Endpoint): Route<Methods> => ({
+    pattern: `/${name}`,
+    target: { GET: { endpoint, operations: 'public' } },
+  })
+  return [
+    route(
+      '',
+      serveText(async () => html, 'text/html; charset=utf-8', policy),
+    ),
+    ...Object.entries(scripts).map(([name, load]) =>
+      route(name, serveText(load, 'text/javascript; charset=utf-8')),
+    ),
+  ]
 }
 
 /**
@@ -35,10 +44,7 @@ function serveText(
     })
     const { text, etag } = await loaded
     const headers = { ...HEADERS, ...more, etag }
-    const known = exchange
-      .header('if-none-match')
-      ?.split(',')
-      .map((one) => one.trim())
+    const known = exchange.header('if-none-match')?.split(/ *, */)
     if (known?.includes(etag)) return { status: 304, headers }
     return { status: 200, headers: { ...headers, 'content-type': contentType }, body: text }
   }
