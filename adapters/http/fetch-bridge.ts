@@ -109,16 +109,14 @@ async function readChunk(
   reader: BodyReader,
   signal: AbortSignal,
 ): Promise<ReadableStreamReadResult<Uint8Array>> {
-  let leave: (() => void) | undefined
+  let ignoreAbort = () => {}
   const left = new Promise<never>((_, reject) => {
-    leave = () => void macrotask().then(() => reject(signal.reason))
+    ignoreAbort = onAbort(signal, () => void macrotask().then(() => reject(signal.reason)))
   })
-  if (signal.aborted) leave!()
-  else signal.addEventListener('abort', leave!, { once: true })
   try {
     return await Promise.race([reader.read(), left])
   } finally {
-    signal.removeEventListener('abort', leave!)
+    ignoreAbort()
   }
 }
 

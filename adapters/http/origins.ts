@@ -58,8 +58,8 @@ export function corsHeaders(
   allowed: AllowedOrigins,
   exposedHeaders: string,
 ): Record<string, string> {
+  if (!isAllowed(exchange, allowed)) return { vary: 'origin' }
   const origin = exchange.header('origin')
-  if (allowed !== 'any' && (origin === undefined || !allowed.includes(origin))) return { vary: 'origin' }
   const headers = {
     'access-control-allow-origin': origin ?? '*',
     // For requests with credentials, `*` would mean a header of that name.

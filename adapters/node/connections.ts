@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { SharedSignal } from '../../src/runtime/abort.ts'
 import { PIPELINED_REQUESTS_MAX } from './limits.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
@@ -17,12 +18,11 @@ export interface ConnectionCounts {
 /** Counts and closes everything that a server has open. */
 export class Connections {
   readonly #sockets = new Set<Socket>()
-  /** Connections whose protocol is not known yet. They do not delay shutting down. */
-  readonly #undetected = new Set<Socket>()
   readonly #sessions = new Set<ServerHttp2Session>()
   /** The incomplete responses of each connection. */
   readonly #responses = new Map<EventEmitter, Set<NodeResponse>>()
-  #isDraining = false
+  /** Aborts when the server begins to stop. */
+  readonly stopping = new SharedSignal()
 
   get counts(): ConnectionCounts {
     let requests = 0
@@ -34,19 +34,9 @@ export class Connections {
     this.#addUntilClosed(this.#sockets, socket)
   }
 
-  /** Adds a connection whose protocol is not known yet; with TLS, the decrypted socket. */
-  detecting(socket: Socket): void {
-    this.#addUntilClosed(this.#undetected, socket)
-    if (this.#isDraining) socket.destroy()
-  }
-
-  detected(socket: Socket): void {
-    this.#undetected.delete(socket)
-  }
-
   sessionOpened(session: ServerHttp2Session): void {
     this.#addUntilClosed(this.#sessions, session)
-    if (this.#isDraining) session.close()
+    if (this.stopping.aborted) session.close()
   }
 
   requestStarted(req: NodeRequest, res: NodeResponse): void {
@@ -57,15 +47,14 @@ export class Connections {
     const outlet: EventEmitter = stream ?? res
     outlet.once('close', () => responses.delete(res))
     if (stream !== undefined) return
-    if (this.#isDraining) closeAfter(res)
+    if (this.stopping.aborted) closeAfter(res)
     // Node reads on while no response has begun, and would accept any number of waiting requests.
     if (responses.size > PIPELINED_REQUESTS_MAX) req.socket.destroy()
   }
 
-  /** Asks clients to leave after their requests, and drops connections without any. */
+  /** Asks clients to leave after their requests. */
   drain(): void {
-    this.#isDraining = true
-    for (const socket of this.#undetected) socket.destroy()
+    this.stopping.abort(undefined)
     for (const session of this.#sessions) session.close()
     for (const responses of this.#responses.values()) for (const res of responses) closeAfter(res)
   }

@@ -9,6 +9,7 @@ import {
 import type { Http2Server, Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import { type AnySignal, onAbort } from '../../src/runtime/abort.ts'
 import { HTTP1_OPTIONS } from './limits.ts'
 
 /** A request of Node's HTTP/1.1 or HTTP/2 server. */
@@ -60,20 +61,25 @@ const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 /**
  * Distinguishes HTTP/2 with prior knowledge from HTTP/1.1 by the first bytes, however they are split, and
- * calls back with all bytes read so far. Destroys a connection whose protocol is not known in time.
+ * calls back with all bytes read so far. Destroys a connection whose protocol is not known in time, or when
+ * the server stops.
  */
 export function detectProtocol(
   socket: Socket,
   timeoutMs: number,
+  stopping: AnySignal,
   onDetected: (protocol: 'http/1.1' | 'h2', received: Buffer) => void,
 ): void {
   let received: Buffer = Buffer.alloc(0)
 
-  const timer = setTimeout(() => socket.destroy(), timeoutMs)
+  const drop = () => socket.destroy()
+  const timer = setTimeout(drop, timeoutMs)
+  const ignoreStop = onAbort(stopping, drop)
   const stop = () => {
     clearTimeout(timer)
+    ignoreStop()
     socket.off('readable', onReadable)
-    socket.off('end', onEnd)
+    socket.off('end', drop)
     socket.off('close', stop)
   }
   const onReadable = () => {
@@ -89,9 +95,8 @@ export function detectProtocol(
     stop()
     onDetected(looksLikePreface ? 'h2' : 'http/1.1', received)
   }
-  const onEnd = () => socket.destroy()
 
-  socket.on('readable', onReadable).once('end', onEnd).once('close', stop)
+  socket.on('readable', onReadable).once('end', drop).once('close', stop)
 }
 
 /** Passes a socket, of which `received` has been read, to an HTTP/2 server. */

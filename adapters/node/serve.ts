@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
@@ -178,16 +179,16 @@ export async function serveHandler(
       handOverToHttp2(http2, socket)
       return
     }
-    connections.detecting(socket)
-    detectProtocol(socket, handshakeMs, (protocol, received) => {
-      connections.detected(socket)
+    detectProtocol(socket, handshakeMs, connections.stopping, (protocol, received) => {
       // With TLS, HTTP/2 must have been negotiated.
       if (protocol === 'h2' && !tls) handOverToHttp2(http2, socket, received)
       else handOverToHttp1(onHttp1Connection.bind(http1), socket, received)
     })
   })
 
-  const address = await listen(http1, port, host)
+  http1.listen(port, host)
+  await once(http1, 'listening')
+  const address = http1.address() as AddressInfo
   let closed: Promise<void> | undefined
   const close: NodeServer['close'] = (options = {}) => {
     assertOptions(options, { graceMs: 'number', signal: assertSignal })
@@ -204,16 +205,6 @@ export async function serveHandler(
     close,
     [Symbol.asyncDispose]: () => close(),
   }
-}
-
-function listen(server: HttpServer, port: number, host: string): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve(server.address() as AddressInfo)
-    })
-  })
 }
 
 async function shutDown(

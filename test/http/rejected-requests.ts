@@ -61,6 +61,7 @@ export const REJECTED: readonly Rejected[] = [
   path('405 method_not_allowed', `PATCH ${R}`, 'another method with a body', record({})),
   path('400 bad_path', 'GET /v1/streams/%ff/records', 'no UTF-8'),
   path('400 bad_path', 'GET /v1/streams/%zz', 'no encoding'),
+  path('400 bad_path', 'GET /v1/streams/%C0%AF/records/tail', 'an overlong encoding'),
   path('400 bad_path', 'GET /v1/streams/%ED%A0%80', 'half a surrogate pair'),
   path('400 bad_path', `PUT /v1/streams/${LONG_NAME}`, 'a stream of 513 bytes'),
   path('400 bad_path', `POST /v1/streams/${'%C3%A9'.repeat(257)}/records`, 'a stream of 514 bytes'),
@@ -120,9 +121,6 @@ export const REJECTED: readonly Rejected[] = [
     ['412 ', 'a token', json({ records: [{}], fencing_token: 'x' }), '{"fencing_token_mismatch":""}'],
     ['412 ', 'a condition of protobuf', json({ records: [{}], match_seq_num: 9 }, PROTOBUF), 'mismatch'],
     ['400 bad_header', 'a broken configuration', configured('{')],
-    ['400 bad_header', 'a configuration that is a list', configured('[]')],
-    ['400 bad_header', 'an empty configuration', configured('')],
-    ['400 bad_header', 'an unknown class', configured('{"storage_class":"gold"}')],
     ['400 bad_header', 'an unknown member', configured('{"retention":{}}'), 'unknown member `retention`'],
     ['422 invalid', 'a retention of 0', configured('{"retention_policy":{"age":0}}')],
   ),
@@ -180,7 +178,6 @@ export const REJECTED: readonly Rejected[] = [
   ...at(
     'PUT /v1/streams/t',
     ['400 bad_json', 'an unknown class', json({ storage_class: 'gold' })],
-    ['400 bad_json', 'two retentions', json({ retention_policy: { age: 1, infinite: {} } })],
     ['422 invalid', 'a retention of 0', json({ retention_policy: { age: 0 } })],
     ['400 bad_json', 'text', typed('text/plain', 'x')],
   ),
@@ -195,9 +192,6 @@ export const REJECTED: readonly Rejected[] = [
   ...at(
     'POST /v1/basins',
     ['400 bad_json', 'a name of 7 characters', json({ basin: 'seven-7' })],
-    ['400 bad_json', 'no name', json({})],
-    ['400 bad_json', 'null', json(null)],
-    ['400 bad_json', 'a bad location', json({ basin: 'some-basin', location: 'no spaces' })],
     ['422 invalid', 'another scope', json({ basin: 'some-basin', scope: 'aws:elsewhere' })],
     ['400 bad_header', 'a long request token and a bad body', text('{', LONG_TOKEN)],
     ['409 resource_already_exists', 'a basin that exists', json({ basin: BASIN })],
@@ -215,7 +209,6 @@ export const REJECTED: readonly Rejected[] = [
   ),
   ...at('GET /v1/basins?prefix=UPPER', ['400 bad_query', 'a prefix in capitals', plain()]),
   ...at('GET /v1/basins?limit=', ['400 bad_query', 'an empty limit', plain()]),
-  ...at('GET /v1/basins?limit=-1', ['400 bad_query', 'a limit below 0', plain()]),
   ...at(
     'PUT /v1/locations/default',
     ['422 invalid', 'an unknown location', json('aws:eu-north-1')],

@@ -129,17 +129,11 @@ describe('a client that leaves during an upload', () => {
       outcomes.push(outcome)
       return ok('too late')
     })
-    const frame = (type: number, flags: number, stream: number, payload: Buffer) =>
-      Buffer.concat([Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream]), payload])
-    // POST, http and / are entries 3, 6 and 4 of the static table, :authority is a literal (RFC 7541).
-    const headers = Buffer.concat([Buffer.from([0x83, 0x86, 0x84, 0x41, 9]), Buffer.from('localhost')])
-    const client = new Raw(server.port).send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-    client.socket.write(frame(4, 0, 0, Buffer.alloc(0)))
-    client.socket.write(frame(1, 4, 1, headers))
-    client.socket.write(frame(0, 0, 1, Buffer.from('part')))
+    const upload = [OPENING, requestFrame(1, 'POST', '/'), frame('data', 0, 1, Buffer.from('part'))]
+    const client = new Raw(server.port).send(Buffer.concat(upload))
     await until(() => server.counts().requests === 1)
     // Not by Node's client, which ends its stream properly before it resets it.
-    client.socket.write(frame(3, 0, 1, Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL])))
+    client.send(frame('rstStream', 0, 1, [0, 0, 0, constants.NGHTTP2_CANCEL]))
     await until(() => outcomes.length === 1)
     expect(outcomes).toEqual(['failed'])
   })

@@ -192,30 +192,4 @@ describe('limits', () => {
     const client = new Raw(server.port).send(request('GET', '/'))
     expect(await client.until('"method"')).toMatch(/keep-alive: timeout=65/i)
   })
-
-  it.each([
-    ['host', 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n', 'bad_header'],
-    ['host with a user', 'GET / HTTP/1.1\r\nHost: u:p@localhost\r\n\r\n', 'bad_header'],
-    ['target', request('GET', 'ftp://localhost/'), 'bad_path'],
-  ])('rejects a %s that is not a valid URL', async (_, text, code) => {
-    const { server, errors } = await startServer(describeRequest)
-    const client = new Raw(server.port).send(text)
-    expect(await client.until(`"code":"${code}"`)).toMatch(/^HTTP\/1\.1 400 /)
-    expect(errors).toEqual([])
-  })
-
-  it('accepts a target in absolute form', async () => {
-    const { server } = await startServer(describeRequest)
-    const client = new Raw(server.port).send(
-      'GET http://example.test/v1/basins?a=b HTTP/1.1\r\nHost: other\r\n\r\n',
-    )
-    await client.until('"hostname":"example.test","path":"/v1/basins","query":"a=b"')
-  })
-
-  it('uses the authority of an HTTP/2 request', async () => {
-    const { server } = await startServer(describeRequest)
-    const session = await http2Client(server.url)
-    const { body } = await http2Fetch(session, { ':path': '/x', ':authority': 'right.test' })
-    expect(JSON.parse(body)).toMatchObject({ hostname: 'right.test', path: '/x' })
-  })
 })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { parse } from 'yaml'
 
@@ -15,13 +15,13 @@ interface Parameter {
   readonly required?: boolean
 }
 
-interface Media {
-  readonly schema: Json
+interface Schema {
+  readonly schema: object
 }
 
 interface DocumentedResponse {
-  readonly headers?: Readonly<Record<string, { readonly required?: boolean; readonly schema: Json }>>
-  readonly content?: Readonly<Record<string, Media>>
+  readonly headers?: Readonly<Record<string, Schema & { readonly required?: boolean }>>
+  readonly content?: Readonly<Record<string, Schema>>
 }
 
 interface Reference {
@@ -32,7 +32,7 @@ interface DocumentedOperation {
   readonly operationId: string
   readonly security?: readonly []
   readonly parameters?: readonly (Parameter | Reference)[]
-  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Media>> }
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Schema>> }
   readonly responses: Readonly<Record<string, DocumentedResponse | Reference>>
 }
 
@@ -43,10 +43,26 @@ type PathItem = Partial<Record<(typeof METHODS)[number], DocumentedOperation>> &
 /** The parts of docs/openapi.yaml that the tests use. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, PathItem>>
-  readonly components: Readonly<Record<string, Readonly<Record<string, Json>>>>
+  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>
 }
 
 export const document: OpenApiDocument = parse(readFileSync(PATH, 'utf8'))
+
+/**
+ * Adds to a document that members which it does not list are errors, although clients must ignore them. Its
+ * references name it, so that each schema in it can be compiled.
+ */
+function closed(part: Json): Json {
+  if (Array.isArray(part)) return part.map(closed)
+  if (typeof part !== 'object' || part === null) return part
+  const members = Object.fromEntries(
+    Object.entries(part).map(([name, value]) => [name, name === '$ref' ? `openapi${value}` : closed(value)]),
+  )
+  const isObject = members.type === 'object' && members.properties !== undefined
+  return isObject ? { ...members, additionalProperties: false } : members
+}
+
+const CLOSED = closed(document as unknown as Json) as unknown as OpenApiDocument
 
 /** An operation with the place where the document has it. */
 export interface LocatedOperation {
@@ -55,47 +71,27 @@ export interface LocatedOperation {
   readonly operation: DocumentedOperation
 }
 
-export const operations: readonly LocatedOperation[] = Object.entries(document.paths).flatMap(
-  ([path, item]) =>
-    METHODS.flatMap((method) => {
-      const operation = item[method]
-      return operation === undefined ? [] : [{ path, method, operation }]
-    }),
+export const operations: readonly LocatedOperation[] = Object.entries(CLOSED.paths).flatMap(([path, item]) =>
+  METHODS.flatMap((method) => {
+    const operation = item[method]
+    return operation === undefined ? [] : [{ path, method, operation }]
+  }),
 )
 
-const pointerTo = (...names: readonly string[]) =>
-  `#/${names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
-
-/** The value that a reference of the document leads to, and where it is. */
-function resolved<Value>(value: Value | Reference, pointer: string): { value: Value; pointer: string } {
-  if (typeof value !== 'object' || value === null || !('$ref' in value)) {
-    return { value: value as Value, pointer }
-  }
+/** The value that a reference of the document leads to. */
+function resolved<Value extends object>(value: Value | Reference): Value {
+  if (!('$ref' in value)) return value
   const [, , kind, name] = value.$ref.split('/')
-  return { value: document.components[kind!]![name!] as unknown as Value, pointer: value.$ref }
-}
-
-/** Members that the document does not list are errors in the tests, although clients must ignore them. */
-function closed(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(closed)
-  if (typeof schema !== 'object' || schema === null) return schema
-  const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]))
-  const isObject = members.type === 'object' && members.properties !== undefined
-  return isObject ? { ...members, additionalProperties: false } : members
+  return CLOSED.components[kind!]![name!] as Value
 }
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 formats.default(ajv)
-ajv.addSchema(closed(document as unknown as Json) as object, 'openapi')
-const validators = new Map<string, ValidateFunction>()
+ajv.addSchema(CLOSED, 'openapi')
 
 /** Returns what is wrong with a value, or undefined. */
-function problemOf(value: unknown, pointer: string): string | undefined {
-  let validate = validators.get(pointer)
-  if (validate === undefined) {
-    validate = ajv.compile({ $ref: `openapi${pointer}` })
-    validators.set(pointer, validate)
-  }
+function problemOf(value: unknown, schema: object): string | undefined {
+  const validate = ajv.compile(schema)
   return validate(value) ? undefined : ajv.errorsText(validate.errors, { dataVar: 'body' })
 }
 
@@ -135,7 +131,7 @@ export class Contract {
   unseen(): string[] {
     const documented = operations.flatMap(({ path, method, operation }) =>
       Object.entries(operation.responses).flatMap(([status, response]) => {
-        const types = method === 'head' ? [] : Object.keys(resolved(response, '').value.content ?? {})
+        const types = method === 'head' ? [] : Object.keys(resolved(response).content ?? {})
         return (types.length === 0 ? [''] : types).map((type) => keyOf(method, path, status, type))
       }),
     )
@@ -149,33 +145,28 @@ export class Contract {
       yield `the status is not documented: ${new TextDecoder().decode(exchange.body)}`
       return
     }
-    const place = pointerTo('paths', path, method, 'responses', status)
-    const { value: response, pointer } = resolved(documented, place)
-    yield* headerProblems(exchange, response, pointer)
+    const response = resolved(documented)
+    yield* headerProblems(exchange, response)
     const type = mediaTypeOf(exchange.headers)
-    if (method === 'head') {
-      if (exchange.body.length > 0) yield 'a body'
-      this.#seen.add(keyOf(method, path, status, ''))
-      return
-    }
-    if (response.content === undefined) {
+    if (method === 'head' || response.content === undefined) {
       if (exchange.body.length > 0) yield 'a body that is not documented'
       this.#seen.add(keyOf(method, path, status, ''))
       return
     }
     const listed = type in response.content ? type : '*/*'
-    if (response.content[listed] === undefined) {
+    const media = response.content[listed]
+    if (media === undefined) {
       yield `the media type ${type || '(none)'} is not documented`
       return
     }
     this.#seen.add(keyOf(method, path, status, listed))
-    const schema = `${pointer}${pointerTo('content', listed, 'schema').slice(1)}`
-    for (const value of jsonIn(exchange, type)) {
-      const problem = listed === '*/*' ? undefined : problemOf(value, schema)
+    if (listed === 'application/json') {
+      const value = JSON.parse(new TextDecoder().decode(exchange.body))
+      const problem = problemOf(value, media.schema)
       if (problem !== undefined) yield `${problem} in ${JSON.stringify(value)}`
     }
     for (const batch of batchesIn(exchange, type)) {
-      const problem = problemOf(batch, '#/components/schemas/ReadBatch')
+      const problem = problemOf(batch, CLOSED.components.schemas!.ReadBatch!)
       if (problem !== undefined) yield `${problem} in an event`
     }
   }
@@ -185,39 +176,30 @@ function keyOf(method: string, path: string, status: string, type: string): stri
   return `${method} ${path} ${status} ${type}`.trimEnd()
 }
 
-/** Whether a path is described by a template. Only that of the second protocol stands for slashes too. */
+/**
+ * Whether a path is described by a template. Only that of the second protocol stands for slashes too. A path
+ * without parameters takes precedence, as `/v1/locations/default` does.
+ */
 function isOf(path: string, template: string): boolean {
+  if (path in document.paths) return template === path
   const pattern = template.replaceAll('{path}', '.+').replaceAll(/\{\w+\}/g, '[^/]+')
-  return new RegExp(`^${pattern}$`).test(path) && !operationsOf(path, template)
-}
-
-/** A path without parameters takes precedence, as `/v1/locations/default` does. */
-function operationsOf(path: string, template: string): boolean {
-  return template !== path && path in document.paths
+  return new RegExp(`^${pattern}$`).test(path)
 }
 
 function mediaTypeOf(headers: Headers): string {
   return headers.get('content-type')?.split(';')[0]?.trim() ?? ''
 }
 
-function* headerProblems({ headers }: Exchange, response: DocumentedResponse, pointer: string) {
-  const documented = response.headers ?? {}
-  for (const [name, { required = false }] of Object.entries(documented)) {
+function* headerProblems({ headers }: Exchange, { headers: documented = {} }: DocumentedResponse) {
+  for (const [name, { required = false, schema }] of Object.entries(documented)) {
     const value = headers.get(name)
-    if (value === null) {
-      if (required) yield `no header ${name}`
-      continue
-    }
-    const problem = problemOf(value, `${pointer}${pointerTo('headers', name, 'schema').slice(1)}`)
+    const problem = value === null ? undefined : problemOf(value, schema)
+    if (value === null && required) yield `no header ${name}`
     if (problem !== undefined) yield `${name}: ${problem}`
   }
   for (const name of headers.keys()) {
     if (PROTOCOL_HEADER.test(name) && !(name in documented)) yield `the header ${name} is not documented`
   }
-}
-
-function jsonIn({ body }: Exchange, type: string): unknown[] {
-  return type === 'application/json' ? [JSON.parse(new TextDecoder().decode(body))] : []
 }
 
 function batchesIn({ body, url }: Exchange, type: string): unknown[] {
@@ -227,9 +209,9 @@ function batchesIn({ body, url }: Exchange, type: string): unknown[] {
 }
 
 /** What a request that succeeded has beyond the document. */
-function* requestProblems(exchange: Exchange, { path, method, operation }: LocatedOperation) {
-  const parameters = [...(document.paths[path]!.parameters ?? []), ...(operation.parameters ?? [])].map(
-    (parameter) => resolved<Parameter>(parameter, '').value,
+function* requestProblems(exchange: Exchange, { path, operation }: LocatedOperation) {
+  const parameters = [...(CLOSED.paths[path]!.parameters ?? []), ...(operation.parameters ?? [])].map(
+    (parameter) => resolved<Parameter>(parameter),
   )
   const names = (where: Parameter['in']) =>
     parameters.filter((one) => one.in === where).map(({ name }) => name)
@@ -258,8 +240,7 @@ function* requestProblems(exchange: Exchange, { path, method, operation }: Locat
   if (!(type in content)) {
     if (!('*/*' in content)) yield `the media type ${type} of the request is not documented`
   } else if (type === 'application/json') {
-    const schema = pointerTo('paths', path, method, 'requestBody', 'content', type, 'schema')
-    const problem = problemOf(JSON.parse(exchange.requestBody), schema)
+    const problem = problemOf(JSON.parse(exchange.requestBody), content[type]!.schema)
     if (problem !== undefined) yield `request: ${problem} in ${exchange.requestBody}`
   }
 }

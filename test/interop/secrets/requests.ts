@@ -56,7 +56,12 @@ export async function sendRequests(vault: Vault): Promise<Set<number>> {
         const permitted = isName ? undefined : hasKey ? 'answers with records' : 'answers'
         const place = token === undefined ? 'answers' : permitted
         const source = `${name}, ${token === undefined ? 'anonymous' : 'as root'}: ${method} ${path}`
-        await send(place, source, path, { method, headers: { ...bearer(token), ...headers }, ...body })
+        const init = {
+          method,
+          headers: { ...bearer(token), ...headers },
+          ...(body !== undefined && { body }),
+        }
+        await send(place, source, path, init)
       }
     }
   }
@@ -131,98 +136,91 @@ interface Misplaced {
   readonly method: string
   readonly path: string
   readonly headers: Headers
-  readonly body?: { readonly body: string } | undefined
-  /** The secret is taken for a name. */
-  readonly isName: boolean
+  readonly body?: string | undefined
+  /** Whether the secret is taken for a name. */
+  readonly isName?: boolean
 }
+
+const SPAN = '?set=storage&start=0&end=60'
+const POSTED = '{"records":[{"body":"","headers":[]},{"body":1}]}'
+
+/** Requests in whose path a secret, for which `@` stands, is a name. */
+const NAMED = [
+  ...['GET /v1/streams/@', 'GET /v1/streams/@/records', 'GET /v1/streams/@/records/tail'],
+  ...[`GET /v1/metrics/@${SPAN}`, `GET /v1/metrics/${BASIN}/@${SPAN}`, 'GET /v1/basins/@'],
+  ...['DELETE /v1/access-tokens/@', 'DELETE /v1/streams/@'],
+]
+/** Requests that have it elsewhere in their address. */
+const ADDRESSED = [
+  ...['GET /@', 'GET /v1/@/streams', `GET ${RECORDS}?seq_num=@&seq_num=@`, `GET ${RECORDS}?@=1&@=2`],
+  ...['access_token', 'token', 'key', 'limit', 'include_deleted', 'prefix', 'start_after'].flatMap((name) =>
+    ['basins', 'streams', 'access-tokens'].map((path) => `GET /v1/${path}?${name}=@`),
+  ),
+  ...['seq_num', 'timestamp', 'count', 'until', 'wait', 'clamp', 'key'].map(
+    (name) => `GET ${RECORDS}?${name}=@`,
+  ),
+  `GET /v1/metrics/${BASIN}?set=@&start=0&end=1`,
+  `GET /v1/metrics/${BASIN}?set=storage&start=@&end=1&interval=@`,
+]
+const HEADER_NAMES = [
+  ...['svc-basin', 's2-basin', 'svc-format', 'svc-encryption-key', 's2-encryption-key'],
+  ...['svc-stream-config', 'accept', 'content-type', 'content-encoding', 'last-event-id', 'cookie'],
+]
+/** JSON in which `@` stands for it as a string. */
+const BODIES = [
+  ...['@', '{@', '{@:1,@:2}', '{"records":[{"body":"x","timestamp":@}]}'],
+  '{"records":[{"body":"x","headers":[["",@]]}]}',
+  '{"records":[{"body":"x"}],"match_seq_num":@}',
+  '{"records":[{"body":"x"}],"fencing_token":@}',
+  '{"config":{"stream_cipher":@}}',
+  '{"id":"x","scope":{"ops":[@]}}',
+  '{"id":"x","expires_at":@,"scope":{"ops":["read"]}}',
+  '{"id":"x","scope":{"streams":{@:""}}}',
+]
 
 /** A secret in all places of requests where it may appear by mistake. */
 function misplaced(secret: string): Misplaced[] {
-  const inUrl = encodeURIComponent(secret)
   const inJson = JSON.stringify(secret)
-  const requests: Misplaced[] = []
-  const add = (method: string, path: string, headers: Headers = {}, body?: string, isName = false) => {
-    const all = { ...(path.startsWith('/v1/streams') && { 'svc-basin': BASIN }), ...headers }
-    requests.push({ method, path, headers: all, body: body === undefined ? body : { body }, isName })
+  const sent = (method: string, path: string, headers: Headers = {}, body?: string): Misplaced => {
+    const basin = path.startsWith('/v1/streams') ? { 'svc-basin': BASIN } : {}
+    return { method, path, headers: { ...basin, ...headers }, body }
   }
-  const named = (method: string, path: string) => add(method, path, {}, undefined, true)
-
-  const range = '?set=storage&start=0&end=60'
-  for (const path of ['', '/records', '/records/tail']) named('GET', `/v1/streams/${inUrl}${path}`)
-  for (const path of [inUrl, `${BASIN}/${inUrl}`]) named('GET', `/v1/metrics/${path}${range}`)
-  named('GET', `/v1/basins/${inUrl}`)
-  named('DELETE', `/v1/access-tokens/${inUrl}`)
-  named('DELETE', `/v1/streams/${inUrl}`)
-  add('GET', `/${inUrl}`)
-  add('GET', `/v1/${inUrl}/streams`)
-  add(secret.replace(/[^A-Za-z]/g, '').slice(0, 40), '/v1/basins')
-
-  for (const name of ['access_token', 'token', 'key', 'limit', 'include_deleted', 'prefix', 'start_after']) {
-    for (const path of ['basins', 'streams', 'access-tokens']) add('GET', `/v1/${path}?${name}=${inUrl}`)
+  const addressed = (line: string) => {
+    const [method, path] = line.split(' ') as [string, string]
+    return sent(method, path.replaceAll('@', encodeURIComponent(secret)))
   }
-  for (const name of ['seq_num', 'timestamp', 'count', 'until', 'wait', 'clamp', 'key']) {
-    add('GET', `${RECORDS}?${name}=${inUrl}`)
-  }
-  for (const query of [`set=${inUrl}&start=0&end=1`, `set=storage&start=${inUrl}&end=1&interval=${inUrl}`]) {
-    add('GET', `/v1/metrics/${BASIN}?${query}`)
-  }
-  add('GET', `${RECORDS}?seq_num=${inUrl}&seq_num=${inUrl}`)
-  add('GET', `${RECORDS}?${inUrl}=1&${inUrl}=2`)
-
-  for (const name of [
-    ...['svc-basin', 's2-basin', 'svc-format', 'svc-encryption-key', 's2-encryption-key'],
-    ...['svc-stream-config', 'accept', 'content-type', 'content-encoding', 'last-event-id', 'cookie'],
-  ]) {
-    add('GET', `${RECORDS}?seq_num=0`, { ...JSON_TYPE, [name]: secret })
-    add(
-      'POST',
-      RECORDS,
-      { ...JSON_TYPE, [name]: secret },
-      '{"records":[{"body":"","headers":[]},{"body":1}]}',
-    )
-  }
-  add('PUT', `/v1/basins/${BASIN}`, { 'svc-request-token': `${secret}${secret}` })
-  add('POST', RECORDS, { ...JSON_TYPE, 'svc-stream-config': `{"x":${inJson}}` }, '{}')
-
-  for (const body of [
-    inJson,
-    secret,
-    `{${inJson}`,
-    `{${inJson}:1,${inJson}:2}`,
-    `{"records":[{"body":"x","timestamp":${inJson}}]}`,
-    `{"records":[{"body":"x","headers":[["",${inJson}]]}]}`,
-    `{"records":[{"body":"x"}],"match_seq_num":${inJson}}`,
-    `{"records":[{"body":"x"}],"fencing_token":${inJson}}`,
-    `{"config":{"stream_cipher":${inJson}}}`,
-    `{"id":"x","scope":{"ops":[${inJson}]}}`,
-    `{"id":"x","expires_at":${inJson},"scope":{"ops":["read"]}}`,
-    `{"id":"x","scope":{"streams":{${inJson}:""}}}`,
-  ]) {
-    add('POST', RECORDS, JSON_TYPE, body)
-    add('POST', RECORDS, { ...JSON_TYPE, 'svc-format': 'base64' }, body)
-    add('POST', '/v1/access-tokens', JSON_TYPE, body)
-    add('PUT', `/v1/basins/${BASIN}`, JSON_TYPE, body)
-    add('PATCH', `/v1/streams/${STREAMS[0]}`, JSON_TYPE, body)
-    add('PUT', '/v1/locations/default', JSON_TYPE, body, body === inJson)
-  }
-  for (const type of ['application/protobuf', 'svcs/proto', 's2s/proto']) {
-    add('POST', RECORDS, { 'content-type': type }, secret)
-    add('POST', RECORDS, { 'content-type': type, 'content-encoding': 'gzip' }, secret)
-  }
-  return requests
+  const bodies = [secret, ...BODIES.map((body) => body.replaceAll('@', inJson))]
+  return [
+    ...NAMED.map((line) => ({ ...addressed(line), isName: true })),
+    ...ADDRESSED.map(addressed),
+    sent(secret.replace(/[^A-Za-z]/g, '').slice(0, 40), '/v1/basins'),
+    ...HEADER_NAMES.flatMap((name) => [
+      sent('GET', `${RECORDS}?seq_num=0`, { ...JSON_TYPE, [name]: secret }),
+      sent('POST', RECORDS, { ...JSON_TYPE, [name]: secret }, POSTED),
+    ]),
+    sent('PUT', `/v1/basins/${BASIN}`, { 'svc-request-token': `${secret}${secret}` }),
+    sent('POST', RECORDS, { ...JSON_TYPE, 'svc-stream-config': `{"x":${inJson}}` }, '{}'),
+    ...bodies.flatMap((body) => [
+      sent('POST', RECORDS, JSON_TYPE, body),
+      sent('POST', RECORDS, { ...JSON_TYPE, 'svc-format': 'base64' }, body),
+      sent('POST', '/v1/access-tokens', JSON_TYPE, body),
+      sent('PUT', `/v1/basins/${BASIN}`, JSON_TYPE, body),
+      sent('PATCH', `/v1/streams/${STREAMS[0]}`, JSON_TYPE, body),
+      { ...sent('PUT', '/v1/locations/default', JSON_TYPE, body), isName: body === inJson },
+    ]),
+    ...['application/protobuf', 'svcs/proto', 's2s/proto'].flatMap((type) => [
+      sent('POST', RECORDS, { 'content-type': type }, secret),
+      sent('POST', RECORDS, { 'content-type': type, 'content-encoding': 'gzip' }, secret),
+    ]),
+  ]
 }
 
 /** Headers that carry a token in a wrong form. */
 function malformedAuthorizations(token: string): string[] {
   return [
-    token,
-    `Basic ${token}`,
-    `Basic ${btoa(`user:${token}`)}`,
-    `Bearer ${token} ${token}`,
-    `Bearer ${token}x`,
-    `Bearer ${token.slice(1)}`,
-    `Bearer ${token.slice(0, -4)}`,
-    `Bearer ${token.toLowerCase()}`,
+    ...[token, `Basic ${token}`, `Basic ${btoa(`user:${token}`)}`],
+    ...[`Bearer ${token} ${token}`, `Bearer ${token}x`, `Bearer ${token.slice(1)}`],
+    ...[`Bearer ${token.slice(0, -4)}`, `Bearer ${token.toLowerCase()}`],
     `Digest username="${token}", response="${token}"`,
   ]
 }
