@@ -29,7 +29,6 @@ export class ClientCore {
   readonly #waitingBytes: RejectingQuota
   /** Appends and append sessions, which run to their end although their caller may have left. */
   readonly #running = new Set<Promise<unknown>>()
-  readonly #onClose: (() => void)[] = []
 
   constructor(settings: Settings) {
     this.settings = settings
@@ -89,11 +88,6 @@ export class ClientCore {
     return this.untilClosed(result)
   }
 
-  /** Calls back when the client is closed. */
-  onClose(callback: () => void): void {
-    this.#onClose.push(callback)
-  }
-
   /** Makes `close` wait for work that appends. */
   untilClosed<Result>(work: Promise<Result>): Promise<Result> {
     this.#running.add(work)
@@ -108,7 +102,6 @@ export class ClientCore {
    */
   async close(): Promise<void> {
     this.closing.abort(clientClosedError())
-    for (const callback of this.#onClose.splice(0)) callback()
     const cancel = this.settings.clock.schedule(CLOSE_MS, () => this.#ended.abort(clientClosedError()))
     while (this.#running.size > 0) await Promise.allSettled(this.#running)
     cancel()

@@ -163,7 +163,7 @@ function isOf(error: unknown, code: HeadwaterError['code']): boolean {
  * The header that identifies a creation, so that a repetition has no further effect: the given request token,
  * or a random one. Its characters stand for the bytes of UTF-8. Throws `invalid`.
  */
-export function requestTokenHeader(requestToken = idFrom(secureRandom)): string {
+function requestTokenHeader(requestToken = idFrom(secureRandom)): string {
   assertValid(requestTokenProblem(requestToken), 'requestToken')
   if (/[\0\r\n]/.test(requestToken) || requestToken.trim() !== requestToken) {
     throw invalid('`requestToken` must have no line breaks and no spaces at its ends', 'requestToken')

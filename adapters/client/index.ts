@@ -30,6 +30,10 @@ export async function connect(options: ConnectOptions): Promise<Headwater> {
   const { signal } = options
   signal?.throwIfAborted()
   const core = new ClientCore(settings)
-  if (signal !== undefined) core.onClose(onAbort(signal, () => void core.close()))
+  if (signal !== undefined)
+    onAbort(
+      core.closing,
+      onAbort(signal, () => void core.close()),
+    )
   return new RemoteHeadwater(core)
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Engine } from '../../src/index.ts'
-import { assertOpens, type EngineSource } from '../http/core.ts'
+import { assertOpens } from '../http/core.ts'
 import { fetchHandler } from '../http/fetch-bridge.ts'
 import { answerFetchEvents, scopePath } from '../http/service-worker.ts'
 import { durableStreamsCore } from './core.ts'
@@ -28,7 +28,7 @@ export type { DurableStreamsMount, DurableStreamsOptions } from './options.ts'
  * never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createDurableStreamsHandler(
-  hw: EngineSource,
+  hw: Engine | (() => Promise<Engine>),
   options: DurableStreamsOptions,
 ): (request: Request) => Promise<Response> {
   return fetchHandler(durableStreamsCore(hw, durableStreamsSettings(options)))

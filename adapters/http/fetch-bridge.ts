@@ -1,6 +1,7 @@
+import type { Engine } from '../../src/index.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { type EngineSource, HttpCore } from './core.ts'
+import { HttpCore } from './core.ts'
 import { bodyAlreadyRead, type RequestExchange } from './exchange.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
@@ -23,7 +24,7 @@ import { protocolRouter } from './routes.ts'
  * The handler never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createHandler(
-  hw: EngineSource,
+  hw: Engine | (() => Promise<Engine>),
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
   const settings = handlerSettings(options)

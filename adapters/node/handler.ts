@@ -1,3 +1,4 @@
+import type { Engine } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
 import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
@@ -76,7 +77,10 @@ export interface DrainableNodeHandler extends NodeHandler {
  * With `next`, a request to any other path is passed on; without it, it is 404. Never throws on a request.
  * Throws `invalid` for invalid options.
  */
-export function toNodeHandler(hw: EngineSource, options: NodeHandlerOptions = {}): DrainableNodeHandler {
+export function toNodeHandler(
+  hw: Engine | (() => Promise<Engine>),
+  options: NodeHandlerOptions = {},
+): DrainableNodeHandler {
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
