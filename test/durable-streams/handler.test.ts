@@ -14,6 +14,16 @@ describe('a path', () => {
     expect((await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)).toEqual(['chats/4 2/é'])
   })
 
+  it('may begin with the prefix of the handler where it is the source of a fork', async () => {
+    const { with: withOptions } = await startService()
+    const call = withOptions({ prefix: '/api' })
+    await call('PUT', 's', { headers: TEXT, body: 'a' })
+    const forks = ['/v1/stream/s', '/api/v1/stream/s', '/other/v1/stream/s'].map((path, index) =>
+      call('PUT', `fork-${index}`, { headers: { 'stream-forked-from': path } }),
+    )
+    expect(await statusesOf(forks)).toEqual([201, 201, 400])
+  })
+
   it('is rejected if it names no stream', async () => {
     const { call } = await startService()
     expect(await statusesOf(['', '%zz', '%00', 'x'.repeat(513)].map((name) => call('PUT', name)))).toEqual([
