@@ -1,5 +1,10 @@
-import { AppendSession, discardedError, type SessionAppender } from '../../src/api/append-session.ts'
-import type { AppendBatch } from '../../src/model/append-input.ts'
+import {
+  AppendSession,
+  discardedError,
+  type PreparedAppend,
+  type SessionAppender,
+} from '../../src/api/append-session.ts'
+import { type AppendBatch, ownBytes } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
@@ -59,8 +64,17 @@ class RequestAppender implements SessionAppender {
     this.#target = target
   }
 
-  append(batch: AppendBatch, _reservation: unknown, started: () => void): Promise<AppendAck> {
-    started()
+  prepare(batch: AppendBatch): PreparedAppend {
+    ownBytes(batch)
+    return (started) => {
+      started()
+      return this.#append(batch)
+    }
+  }
+
+  release(): void {}
+
+  #append(batch: AppendBatch): Promise<AppendAck> {
     const { names } = this.#target
     const waiting = this.#waiting
     // Another append of the stream that was called in between must come in between.
@@ -73,8 +87,6 @@ class RequestAppender implements SessionAppender {
     void this.#core.inOrder(names, () => this.#send(next), next)
     return acked
   }
-
-  release(): void {}
 
   /** Appends batches together. Resolves when they are settled. */
   async #send(sent: JoinedBatches): Promise<void> {

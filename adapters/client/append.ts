@@ -70,14 +70,21 @@ function ackOf(reply: Reply, batch: AppendBatch, isExtended: boolean): AppendAck
   const ack = decodeAppendAck(reply.body)
   // A duplicate is where the first one was stored, whatever its records and the condition are.
   if (result === 'duplicate') return { ...assertAck(ack), duplicate: true }
-  return assertAck(ack, batch)
+  return assertAck(ack, { count: batch.records.length, matchSeqNum: batch.matchSeqNum })
+}
+
+/** What tells the ack of a batch from others. */
+export interface ExpectedAck {
+  /** The number of records. */
+  readonly count: number
+  readonly matchSeqNum: number | undefined
 }
 
 /** Throws {@link Malformed} unless the ack is one of this batch. */
-export function assertAck(ack: AppendAck, batch?: AppendBatch): AppendAck {
+export function assertAck(ack: AppendAck, batch?: ExpectedAck): AppendAck {
   const { start, end, tail } = ack
   const isOfBatch =
-    (batch === undefined || end.seqNum - start.seqNum === batch.records.length) &&
+    (batch === undefined || end.seqNum - start.seqNum === batch.count) &&
     (batch?.matchSeqNum === undefined || start.seqNum === batch.matchSeqNum) &&
     tail.seqNum >= end.seqNum &&
     end.timestamp >= start.timestamp

@@ -1,6 +1,6 @@
 import type { ClientHttp2Stream } from 'node:http2'
-import { discardedError, type SessionAppender } from '../../src/api/append-session.ts'
-import type { AppendBatch } from '../../src/model/append-input.ts'
+import { discardedError, type PreparedAppend, type SessionAppender } from '../../src/api/append-session.ts'
+import { type AppendBatch, ownedBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
@@ -8,8 +8,8 @@ import { Fifo } from '../../src/runtime/queues.ts'
 import { FrameDecoder, messageFrameHead } from '../../src/wire/frame.ts'
 import { sessionContentType } from '../../src/wire/headers.ts'
 import { Malformed } from '../../src/wire/json.ts'
-import { decodeAppendAck, encodeAppendInput } from '../../src/wire/protobuf.ts'
-import { appendOnce, assertAck, type PendingBatch, SessionAppends } from './append.ts'
+import { decodeAppendAck, decodeAppendInput, encodeAppendInput } from '../../src/wire/protobuf.ts'
+import { appendOnce, assertAck, type ExpectedAck, SessionAppends } from './append.ts'
 import type { OpenSession, SessionCall } from './call.ts'
 import { createIfMissing } from './creation.ts'
 import {
@@ -69,7 +69,13 @@ async function openLink(sender: Sender, { path, recordsAddress }: RemoteTarget):
   return { ...opened, upload: upload! }
 }
 
-interface SentBatch extends PendingBatch {
+/** A batch that waits for its acknowledgement, as it is sent. */
+interface PendingFrame extends ExpectedAck {
+  /** A part of the frame. */
+  readonly message: Uint8Array
+  readonly frame: Uint8Array
+  readonly acked: (ack: AppendAck) => void
+  readonly failed: (error: unknown) => void
   wasSent: boolean
 }
 
@@ -83,7 +89,7 @@ class StreamAppender implements SessionAppender {
   readonly #target: RemoteTarget
   readonly #open: () => Promise<Link>
   /** Batches without an ack, in order. Those that were sent come first. */
-  readonly #pending = new Fifo<SentBatch>()
+  readonly #pending = new Fifo<PendingFrame>()
   #link: Link | undefined
   #isReconnecting = false
   #isReleased = false
@@ -100,18 +106,22 @@ class StreamAppender implements SessionAppender {
     this.#use(link)
   }
 
-  append(batch: AppendBatch, _reservation: unknown, started: () => void): Promise<AppendAck> {
-    return new Promise((acked, failed) => {
-      if (this.group.failed) {
-        failed(discardedError(this.group.failure))
-        return
-      }
-      const pending: SentBatch = { batch, acked, failed, wasSent: false }
-      this.#pending.push(pending)
-      if (this.#link === undefined) void this.#reconnect()
-      else this.#send(pending, this.#link)
-      started()
-    })
+  prepare(batch: AppendBatch): PreparedAppend {
+    const { message, frame } = encodedFrame(batch)
+    const count = batch.records.length
+    const { matchSeqNum } = batch
+    return (started) =>
+      new Promise((acked, failed) => {
+        if (this.group.failed) {
+          failed(discardedError(this.group.failure))
+          return
+        }
+        const pending: PendingFrame = { message, frame, count, matchSeqNum, acked, failed, wasSent: false }
+        this.#pending.push(pending)
+        if (this.#link === undefined) void this.#reconnect()
+        else this.#send(pending, this.#link)
+        started()
+      })
   }
 
   release(): void {
@@ -135,9 +145,9 @@ class StreamAppender implements SessionAppender {
     link?.exchange.end(reason)
   }
 
-  #send(pending: SentBatch, link: Link): void {
+  #send(pending: PendingFrame, link: Link): void {
     pending.wasSent = true
-    link.upload.send(pending.batch)
+    link.upload.send(pending.frame)
     if (this.#pending.first === pending) this.#awaitAck()
   }
 
@@ -165,7 +175,7 @@ class StreamAppender implements SessionAppender {
   #acked(message: Uint8Array): void {
     const first = this.#pending.first
     if (first?.wasSent !== true) throw new Malformed('an acknowledgement of nothing')
-    const ack = assertAck(decodeAppendAck(message), first.batch)
+    const ack = assertAck(decodeAppendAck(message), first)
     this.#drains = 0
     this.#pending.shift()
     first.acked(ack)
@@ -209,8 +219,8 @@ class StreamAppender implements SessionAppender {
     this.#isReconnecting = true
     try {
       for (let first = this.#pending.first; first?.wasSent === true; first = this.#pending.first) {
-        if (first.batch.matchSeqNum === undefined) throw lost
-        const ack = await appendOnce(this.#sender, this.#target, first.batch, true)
+        if (first.matchSeqNum === undefined) throw lost
+        const ack = await appendOnce(this.#sender, this.#target, decodedBatch(first), true)
         this.#pending.shift()
         first.acked(ack)
       }
@@ -246,6 +256,24 @@ class StreamAppender implements SessionAppender {
   }
 }
 
+/** Encodes a batch as a message, and as the frame that contains it. */
+function encodedFrame(batch: AppendBatch): Pick<PendingFrame, 'message' | 'frame'> {
+  let frame: Uint8Array | undefined
+  const message = encodeAppendInput(batch, batch, (length) => {
+    const head = messageFrameHead(length)
+    frame = new Uint8Array(head.length + length)
+    frame.set(head)
+    return frame.subarray(head.length)
+  })
+  return { message, frame: frame! }
+}
+
+/** Decodes the batch of a message, to settle it by a request. */
+function decodedBatch({ message }: PendingFrame): AppendBatch {
+  const { inputs, conditions } = decodeAppendInput(message, 'bad_proto')
+  return ownedBatch(inputs, conditions, message)
+}
+
 /** The body of an append session. Batches of one turn go out together. */
 class FrameUpload {
   readonly #stream: ClientHttp2Stream
@@ -254,19 +282,12 @@ class FrameUpload {
     this.#stream = stream
   }
 
-  send(batch: AppendBatch): void {
+  send(frame: Uint8Array): void {
     const stream = this.#stream
     if (stream.writableCorked === 0) {
       stream.cork()
       queueMicrotask(() => stream.uncork())
     }
-    let frame: Uint8Array | undefined
-    encodeAppendInput(batch, batch, (length) => {
-      const head = messageFrameHead(length)
-      frame = new Uint8Array(head.length + length)
-      frame.set(head)
-      return frame.subarray(head.length)
-    })
     stream.write(frame)
   }
 

@@ -2,7 +2,7 @@ import { type Observable, Subject } from 'rxjs'
 import {
   type AppendBatch,
   type AppendConditions,
-  appendBatch,
+  borrowedBatch,
   type RecordInput,
 } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
@@ -48,9 +48,21 @@ export interface SessionAppender {
     /** Discards the appends that follow, with the failure as the cause. */
     fail(error: unknown): void
   }
-  /** Appends a batch. Calls `started` once it is in flight. */
-  append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>
+  /** Encodes a batch or copies its bytes, which are the caller's. Returns what appends it, to be called once. */
+  prepare(batch: AppendBatch, reservation: Reservation): PreparedAppend
   release(): void
+}
+
+/** Appends a batch. Calls `started` once it is in flight. */
+export type PreparedAppend = (started: () => void) => Promise<AppendAck>
+
+/** An append that a session has accepted. Does not keep the batch, and so the memory of its caller. */
+interface AcceptedAppend {
+  readonly append: PreparedAppend
+  readonly reservation: Reservation
+  readonly meteredBytes: number
+  /** Settles with the appends before it. */
+  readonly previous: Promise<unknown>
 }
 
 /** Returns the error of the appends of a session that follow a failed one, which is the cause. */
@@ -125,7 +137,7 @@ export class AppendSession {
     try {
       this.#failure.throwIfPresent()
       if (this.#isClosed) throw this.#endedError()
-      batch = appendBatch(records, options)
+      batch = borrowedBatch(records, options)
     } catch (error) {
       if (!this.#isClosed) this.#end(error)
       return this.#failure.report(Promise.reject(error))
@@ -137,23 +149,26 @@ export class AppendSession {
 
   /** @internal Submits a validated batch, with the memory that was reserved for it, if any. */
   submitBatch(batch: AppendBatch, reserved?: Reservation): Promise<AppendTicket> {
+    const { meteredBytes } = batch
+    const previous = this.#last
     let reservation = reserved
+    let accepted: AcceptedAppend
     try {
       if (this.#isClosed) throw this.#endedError()
       this.#context.check(batch)
-      reservation ??= this.#context.reserve(batch.meteredBytes)
+      reservation ??= this.#context.reserve(meteredBytes)
+      const append = this.#context.appender.prepare(batch, reservation)
+      accepted = { append, reservation, meteredBytes, previous }
     } catch (error) {
       reservation?.release()
       if (!this.#isClosed) this.#end(error)
       return Promise.reject(error)
     }
-    const previous = this.#last
-    const held = reservation
-    return new Promise((accepted, refused) => {
+    return new Promise((resolve, refused) => {
       this.#last = new Promise<void>((settled) => {
-        this.#inFlight.acquire(batch.meteredBytes, () => {
-          const acked = this.#append(batch, held, previous, () =>
-            accepted({ ack: async (options) => this.#failure.report(acked, signalOf(options)) }),
+        this.#inFlight.acquire(meteredBytes, () => {
+          const acked = this.#append(accepted, () =>
+            resolve({ ack: async (options) => this.#failure.report(acked, signalOf(options)) }),
           )
           acked.catch(refused)
           // A batch that was not sent settles before those in flight; `#last` must not.
@@ -191,9 +206,7 @@ export class AppendSession {
   }
 
   async #append(
-    batch: AppendBatch,
-    reservation: Reservation,
-    previous: Promise<unknown>,
+    { append, reservation, meteredBytes, previous }: AcceptedAppend,
     started: () => void,
   ): Promise<AppendAck> {
     const { appender } = this.#context
@@ -203,7 +216,7 @@ export class AppendSession {
         await previous
         throw this.#endedError()
       }
-      const ack = await appender.append(batch, reservation, started)
+      const ack = await append(started)
       this.#acks.next(ack)
       return ack
     } catch (error) {
@@ -212,7 +225,7 @@ export class AppendSession {
       throw error
     } finally {
       reservation.release()
-      this.#inFlight.release(batch.meteredBytes)
+      this.#inFlight.release(meteredBytes)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { SessionAppender } from '../../api/append-session.ts'
-import type { AppendBatch } from '../../model/append-input.ts'
+import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { EngineContext } from '../context.ts'
@@ -53,13 +53,16 @@ export class AppendService {
       const group = new AppendGroup()
       return {
         group,
-        append: (batch, reserved, started) =>
-          new Promise((resolve, reject) => {
-            // Made by the same engine's `Admission`.
-            const reservation = reserved as AppendReservation
-            const call = { target, batch, reservation, resolve, reject, group, started }
-            new PendingAppend(this.#context, call).appendTo(log)
-          }),
+        prepare: (batch, reserved) => {
+          ownBytes(batch)
+          // Made by the same engine's `Admission`.
+          const reservation = reserved as AppendReservation
+          return (started) =>
+            new Promise((resolve, reject) => {
+              const call = { target, batch, reservation, resolve, reject, group, started }
+              new PendingAppend(this.#context, call).appendTo(log)
+            })
+        },
         release,
       }
     } catch (error) {
