@@ -40,7 +40,22 @@ export interface ConformanceFixture {
 }
 
 /** The tests of a topic by title. Each has a storage of its own. */
-export type Cases = Readonly<Record<string, (harness: Harness) => Promise<void>>>
+export type Cases = Readonly<Record<string, (harness: Harness) => Promise<unknown>>>
+
+/** Tests that begin with an empty log named `a`. At the end, it must be as they have written it. */
+export type LogCases = Readonly<Record<string, (log: LogWriter, harness: Harness) => Promise<unknown>>>
+
+export function onLog(cases: LogCases): Cases {
+  const entries = Object.entries(cases).map(([title, run]) => {
+    const runAndCheck = async (harness: Harness) => {
+      const log = await harness.log()
+      await run(log, harness)
+      await log.check()
+    }
+    return [title, runAndCheck] as const
+  })
+  return Object.fromEntries(entries)
+}
 
 /** Opens the sessions of a test, and closes those that it leaves open. */
 export class Harness {
@@ -91,10 +106,9 @@ export class Harness {
     return this.open()
   }
 
-  /** Opens two sessions of different engines if the storage is shared; otherwise both are the same. */
-  async pair(): Promise<readonly [StorageSession, StorageSession]> {
-    const first = await this.open()
-    return [first, this.#storage.manifest.shared ? await this.open() : first]
+  /** Opens another session if the storage is shared; otherwise, returns the one that is open. */
+  async other(): Promise<StorageSession> {
+    return this.#storage.manifest.shared ? this.open() : this.#sessions[0]!
   }
 
   async closeAll(): Promise<void> {

@@ -3,6 +3,7 @@ import { type WriteState, withAppend } from '../../src/core/sequence.ts'
 import type {
   AppendRequest,
   Head,
+  ReadRange,
   ReclaimLimits,
   StorageSession,
   StoredBlock,
@@ -25,7 +26,8 @@ let appends = 0
 
 /** Computes appends from the head of a log, as an engine does. */
 export class LogWriter {
-  readonly session: StorageSession
+  /** Makes the next append. */
+  session: StorageSession
   readonly logId: string
   head: Head
   /** The appended blocks, for `checkRead`. */
@@ -61,6 +63,14 @@ export class LogWriter {
   async check(session = this.session): Promise<void> {
     equal(await session.head(this.logId), this.head, `head of ${this.logId}`)
     checkRead(this.written, WHOLE_LOG, await this.measured(session))
+  }
+
+  /** Reads, and throws unless the result is that of a log to which the blocks were written. */
+  async read(part: Partial<ReadRange> = {}, session = this.session): Promise<StoredBlock[]> {
+    const range = { ...WHOLE_LOG, ...part }
+    const blocks = await session.read(this.logId, range)
+    checkRead(this.written, range, blocks)
+    return blocks
   }
 
   /** Resolves to the stored blocks. Throws unless `measure` counts their metered bytes. */

@@ -9,8 +9,8 @@ import {
 } from '../../src/model/limits.ts'
 import { emptyHead } from '../../src/storage/heads.ts'
 import { conflicts, equal, ok, winners } from './assertions.ts'
-import { checkRead, NOW, WHOLE_LOG } from './blocks.ts'
-import type { Cases } from './harness.ts'
+import { NOW, range, WHOLE_LOG } from './blocks.ts'
+import { onLog } from './harness.ts'
 import { type AppendSpec, LogWriter, reclaimAll } from './log-writer.ts'
 
 /** Appends that change each member of a head. */
@@ -23,86 +23,70 @@ const APPENDS: readonly AppendSpec[] = [
   { fencingToken: '', expiresAt: INTEGER_MAX },
 ]
 
-export const logCases: Cases = {
-  async 'a log that was never created has no head and no blocks, and takes no append'(harness) {
-    const session = await harness.open()
-    await conflicts(new LogWriter(session, 'a').append(), 'append')
-    await conflicts(session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }]), 'set-epoch')
-    equal(await session.head('a'), undefined, 'head')
-    equal(await session.read('a', WHOLE_LOG), [], 'blocks')
+export const logCases = onLog({
+  async 'a log that was never created has no head and no blocks, and takes no append'({ session }) {
+    await conflicts(new LogWriter(session, 'b').append(), 'append')
+    await conflicts(session.commit([{ kind: 'set-epoch', logId: 'b', epoch: 2 }]), 'set-epoch')
+    equal(await session.head('b'), undefined, 'head')
+    equal(await session.read('b', WHOLE_LOG), [], 'blocks')
   },
-  async 'a log can start at any position with a fencing token'(harness) {
-    const session = await harness.open()
+  async 'a log can start at any position with a fencing token'({ session }) {
     const start = { tail: { seqNum: 70_000, timestamp: NOW + 3 }, fencingToken: '\u{1f600}' }
     await session.commit([
-      { kind: 'create-log', logId: 'a', epoch: 7, createdAt: NOW, start },
-      { kind: 'create-log', logId: 'b', epoch: 1, createdAt: NOW },
+      { kind: 'create-log', logId: 'b', epoch: 7, createdAt: NOW, start },
+      { kind: 'create-log', logId: 'c', epoch: 1, createdAt: NOW },
     ])
-    const log = new LogWriter(session, 'a', { ...emptyHead(7, NOW), ...start, trimPoint: 70_000 })
+    const log = new LogWriter(session, 'b', { ...emptyHead(7, NOW), ...start, trimPoint: 70_000 })
     await log.check()
-    await new LogWriter(session, 'b').check()
+    await new LogWriter(session, 'c').check()
     await log.append({ count: 2, timestamp: NOW + 3 })
     await log.check()
   },
-  async 'creating a log that exists conflicts'(harness) {
-    const log = await harness.log()
+  async 'creating a log that exists conflicts'(log) {
     await log.append()
     await conflicts(LogWriter.create(log.session, 'a'), 'second creation')
-    await log.check()
   },
-  async 'an append adds its blocks and replaces the head, and a new epoch changes nothing else'(harness) {
-    const log = await harness.log()
-    await log.check()
+  async 'an append adds its blocks and replaces the head, and a new epoch changes nothing else'(
+    log,
+    harness,
+  ) {
+    let [session, other] = [log.session, await harness.other()]
+    // The sessions take turns, and each sees what the other has done.
+    const step = async (change: () => Promise<unknown>) => {
+      await change()
+      ;[session, other] = [other, session]
+      log.session = session
+      await log.check()
+    }
     for (const spec of APPENDS) {
-      await log.append(spec)
-      await log.check()
+      await step(() => log.append(spec))
       const stale = log.copy({})
-      await log.reconfigure()
-      await log.check()
+      await step(() => log.reconfigure())
       await conflicts(stale.append(), 'append in the epoch before')
     }
     for (const writeState of log.writeStates()) {
-      await log.append({ writeState })
-      await log.check()
-      await log.append()
-      await log.check()
+      await step(() => log.append({ writeState }))
+      await step(() => log.append())
     }
     const last = { below: INTEGER_MAX, after: NOW + 5, until: null }
     for (const extensions of [[{ below: 1, after: NOW, until: NOW + 10 }, last], undefined, [last]]) {
-      await log.reconfigure(extensions)
-      await log.check()
-      await log.append()
-      await log.check()
+      await step(() => log.reconfigure(extensions))
+      await step(() => log.append())
     }
-    await log.append({ timestamp: INTEGER_MAX })
-    await log.check()
+    await step(() => log.append({ timestamp: INTEGER_MAX }))
   },
-  async 'a caller may modify the head that it reads'(harness) {
-    const log = await harness.log()
-    await log.append({ writeState: log.afterProducer('p', 0), trimPoint: 1 })
-    log.head = structuredClone(log.head)
-    const { writeState, trims } = (await log.session.head('a'))!
-    Object.assign(trims[0]!, { point: 9 })
-    Object.assign(writeState!.producers![0]!, { epoch: 9 })
-    Object.assign(writeState!.producers![0]!.start, { seqNum: 9 })
-    Object.assign(writeState!, { closed: true, producers: [] })
-    await log.check()
-  },
-  async 'a head has 1,000 producers, which appends replace and drop'(harness) {
-    const log = await harness.log()
+  async 'a head has 1,000 producers, which appends replace and drop'(log) {
     // Of 128 bytes.
     const idOf = (i: number) => String(i).padStart(128, '0')
     let state: WriteState | undefined
     for (let i = 0; i < PRODUCERS_MAX; i++) state = log.afterProducer(idOf(i), 0, state)
     await log.append({ writeState: state })
-    await log.check()
     for (const id of [idOf(500), 'new', idOf(500), idOf(999), 'newer']) {
       await log.append({ writeState: log.afterProducer(id, 1) })
       await log.check()
     }
   },
-  async 'an append of several blocks of any size is stored whole, or not at all'(harness) {
-    const log = await harness.log()
+  async 'an append of several blocks of any size is stored whole, or not at all'(log, harness) {
     await log.append()
     await conflicts(log.copy({ head: { ...log.head, appendId: 'another' } }).append({ blocks: 3 }), 'append')
     await log.check()
@@ -113,15 +97,10 @@ export const logCases: Cases = {
       log.append({ count: BATCH_RECORDS_MAX, bodyBytes: 1000 }),
       log.append(),
     ])
-    const recovered = await harness.crash()
-    await log.check(recovered)
-    for (const bytesMax of [BATCH_METERED_BYTES_MAX + 1, WHOLE_LOG.bytesMax]) {
-      const range = { ...WHOLE_LOG, bytesMax }
-      checkRead(log.written, range, await recovered.read('a', range))
-    }
+    log.session = await harness.crash()
+    await log.read({ bytesMax: BATCH_METERED_BYTES_MAX + 1 })
   },
-  async 'an append that expects another head conflicts and writes nothing'(harness) {
-    const log = await harness.log()
+  async 'an append that expects another head conflicts and writes nothing'(log) {
     await log.append({ count: 5 })
     const { head } = log
     const others = [
@@ -130,54 +109,31 @@ export const logCases: Cases = {
       { ...head, appendId: 'another' },
     ]
     for (const other of others) {
-      const writeState = { closed: true as const }
-      const stale = log.copy({ head: other }).append({ writeState })
+      const stale = log.copy({ head: other }).append({ writeState: { closed: true } })
       await conflicts(stale, `append after ${JSON.stringify(other)}`)
       await log.check()
     }
     await log.append()
-    await log.check()
   },
-  async 'a log is deleted only at the expected tail, and does not exist afterwards'(harness) {
-    const log = await harness.log()
-    const { session } = log
-    const remove = (logId: string, expectSeqNum?: number) => {
-      const expected = expectSeqNum === undefined ? {} : { expectSeqNum }
-      return session.commit([{ kind: 'delete-log', logId, ...expected }])
-    }
+  async 'a log is deleted only at the expected tail, and does not exist afterwards'({ session }) {
+    const remove = (expectSeqNum?: number) =>
+      session.commit([{ kind: 'delete-log', logId: 'b', expectSeqNum }])
+    const log = await LogWriter.create(session, 'b')
     await log.append({ count: 3 })
-    for (const seqNum of [0, 2, 4]) await conflicts(remove('a', seqNum), `deletion at ${seqNum}`)
+    for (const seqNum of [0, 2, 4]) await conflicts(remove(seqNum), `deletion at ${seqNum}`)
     await log.check()
-    await remove('a', 3)
-    equal(await session.head('a'), undefined, 'head')
-    equal(await session.read('a', WHOLE_LOG), [], 'blocks')
+    await remove(3)
+    equal(await session.head('b'), undefined, 'head')
+    equal(await session.read('b', WHOLE_LOG), [], 'blocks')
     await conflicts(log.append(), 'append')
-    await conflicts(new LogWriter(session, 'a').append(), 'append at 0')
-    await conflicts(session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }]), 'set-epoch')
-    await remove('a')
-    await remove('a', 3)
-    await LogWriter.create(session, 'b')
-    await remove('b', 0)
-    equal(await session.head('b'), undefined, 'head of the deleted log without records')
-  },
-  async 'a log created with the id of a deleted one, if that is allowed, is empty'(harness) {
-    const log = await harness.log()
-    const { session } = log
-    await log.append({ count: 3, expiresAt: NOW, writeState: { closed: true } })
-    await session.commit([{ kind: 'delete-log', logId: 'a' }])
-    const created = await winners([LogWriter.create(session, 'a')], 'second creation')
-    equal(await session.head('a'), created.length === 0 ? undefined : emptyHead(1, NOW), 'head')
-    equal(await session.read('a', WHOLE_LOG), [], 'blocks')
-    if (created.length === 0) return
-    const second = new LogWriter(session, 'a')
-    await second.append({ tag: 'second' })
-    await reclaimAll(session, { now: NOW, trimmedBefore: NOW })
-    await second.check()
+    await conflicts(new LogWriter(session, 'b').append(), 'append at 0')
+    await conflicts(session.commit([{ kind: 'set-epoch', logId: 'b', epoch: 2 }]), 'set-epoch')
+    await remove()
+    await remove(3)
   },
 
   // Appends that are made before earlier ones have resolved.
-  async 'pipelined appends take effect in the order of the calls'(harness) {
-    const log = await harness.log()
+  async 'pipelined appends take effect in the order of the calls'(log) {
     const appends = Array.from({ length: 100 }, (_, i) =>
       log.append({
         count: 1 + (i % 3),
@@ -186,33 +142,28 @@ export const logCases: Cases = {
       }),
     )
     await Promise.all(appends)
-    await log.check()
   },
-  async 'a failed append fails the later ones and none before it'(harness) {
-    const log = await harness.log()
+  async 'a failed append fails the later ones and none before it'(log) {
     const requests = Array.from({ length: 20 }, () => log.request())
     const attempts = requests.map((request, i) =>
       log.session.append(i === 7 ? { ...request, expected: { ...request.expected, epoch: 99 } } : request),
     )
     equal(await winners(attempts, 'append'), [0, 1, 2, 3, 4, 5, 6], 'appends that succeeded')
-    const left = new LogWriter(log.session, 'a', requests[6]!.head, log.written.slice(0, 7))
-    await left.check()
-    await left.append()
-    await left.check()
+    log.head = requests[6]!.head
+    log.written.splice(7)
+    await log.check()
+    await log.append()
   },
   async 'the first of several appends with the same expectation succeeds, and none that follows another'(
-    harness,
+    log,
   ) {
-    const log = await harness.log()
     const [overtaken, late] = [log.copy({}), log.copy({})]
     const requests = [log.request(), overtaken.request(), overtaken.request(), late.request({ tag: 'late' })]
     const attempts = requests.map((request) => log.session.append(request))
     // The third finds the tail that it expects, but after another append.
     equal(await winners(attempts, 'append'), [0], 'appends that succeeded')
-    await log.check()
   },
-  async 'appends to different logs are independent, although their ids share a prefix'(harness) {
-    const session = await harness.open()
+  async 'appends to different logs are independent, although their ids share a prefix'({ session }) {
     const ids = ['log', 'log-1', 'log-10', 'log-2', 'lo']
     const logs = await Promise.all(ids.map((logId) => LogWriter.create(session, logId)))
     const failing = new LogWriter(session, 'log-3')
@@ -228,8 +179,7 @@ export const logCases: Cases = {
     for (const log of logs) if (log.logId !== 'log-1') await log.check()
     equal(await session.read('log-1', WHOLE_LOG), [], 'blocks of the deleted log')
   },
-  async 'head and read reflect every resolved append, whatever is in flight'(harness) {
-    const log = await harness.log()
+  async 'head and read reflect every resolved append, whatever is in flight'(log) {
     const appends: Promise<unknown>[] = []
     for (let i = 0; i < 20; i++) {
       const done = log.append()
@@ -239,11 +189,8 @@ export const logCases: Cases = {
       const durable = 3 * i + 1
       ok(head !== undefined && head.tail.seqNum >= durable, `the head is older than append ${durable}`)
       ok(seqNums.length >= durable, `the read is older than append ${durable}`)
-      seqNums.forEach((seqNum, index) => {
-        equal(seqNum, index, 'sequence number')
-      })
+      equal(seqNums, range(0, seqNums.length), 'sequence numbers')
     }
     await Promise.all(appends)
-    await log.check()
   },
-}
+})

@@ -11,16 +11,14 @@ import type { RetentionPolicy } from '../../src/model/config.ts'
 import { Prng } from '../../src/runtime/random.ts'
 import type {
   CatalogChange,
+  Document,
   Head,
-  JsonValue,
-  ListRange,
-  ReadRange,
   ReclaimLimits,
   StorageSession,
 } from '../../src/storage/contract.ts'
 import { emptyHead } from '../../src/storage/heads.ts'
 import { conflicts, equal, winners } from './assertions.ts'
-import { checkRead, type ExpectedBlock, NOW, WHOLE_LOG } from './blocks.ts'
+import { type ExpectedBlock, NOW, WHOLE_LOG } from './blocks.ts'
 import { EVERYTHING, put, remove, versionOf } from './catalog.ts'
 import type { Cases, ConformanceOptions, Harness } from './harness.ts'
 import { type AppendSpec, LogWriter, reclaimAll } from './log-writer.ts'
@@ -29,7 +27,7 @@ import { type AppendSpec, LogWriter, reclaimAll } from './log-writer.ts'
 const KEYS = ['a', 'a\u0000', 'aa', 'ab', 'b', '\ue000', '\u{10000}', '\u{10000}a'] as const
 const LOGS_MAX = 4
 
-/** Seeded sequences of operations, each compared with {@link Model}. */
+/** Seeded sequences of operations, each compared with a naive model. */
 export function randomCases({ seeds = [1, 2, 3, 4, 5], randomOperations = 300 }: ConformanceOptions): Cases {
   const walkOf = (seed: number) => async (harness: Harness) => {
     const walk = new RandomWalk(harness, seed)
@@ -41,70 +39,17 @@ export function randomCases({ seeds = [1, 2, 3, 4, 5], randomOperations = 300 }:
   )
 }
 
-interface ModelDocument {
-  readonly value: JsonValue
-  /** The version as the storage returned it. */
-  readonly version: number
-}
+const OPERATIONS = [
+  ...(['commit', 'createLog', 'createLog', 'setEpoch', 'deleteLog', 'append', 'append', 'append'] as const),
+  ...(['read', 'read', 'reclaim', 'reopen'] as const),
+]
 
-interface ModelLog {
-  readonly head: Head
-  readonly appended: readonly ExpectedBlock[]
-}
-
-/**
- * A naive implementation of the storage contract, which the random tests compare a storage with. Changes are
- * made on a copy.
- */
-class Model {
-  readonly documents: Map<string, ModelDocument>
-  readonly logs: Map<string, ModelLog>
-
-  constructor(
-    documents: ReadonlyMap<string, ModelDocument> = new Map(),
-    logs: ReadonlyMap<string, ModelLog> = new Map(),
-  ) {
-    this.documents = new Map(documents)
-    this.logs = new Map(logs)
-  }
-
-  copy(): Model {
-    return new Model(this.documents, this.logs)
-  }
-
-  list({ prefix, after, limit }: ListRange): string[] {
-    return [...this.documents.keys()]
-      .filter((key) => key.startsWith(prefix) && compareUtf8(key, after) > 0)
-      .sort(compareUtf8)
-      .slice(0, limit)
-  }
-
-  /**
-   * Removes the expired blocks at the beginning of each log. Later ones may wait for those before them, and
-   * blocks below a trim point may survive if they were merged with others.
-   */
-  reclaim({ now, trimmedBefore }: ReclaimLimits): void {
-    for (const [logId, { head, appended }] of this.logs) {
-      const point = reclaimablePoint(head.trims, trimmedBefore)
-      const kept: ExpectedBlock[] = []
-      for (const { block, mayBeFreed, isExtended } of appended) {
-        const hasExpired = isBlockExpired(blockExpiresAt(block, head.extensions), now)
-        if (hasExpired && kept.length === 0) continue
-        kept.push({
-          block,
-          isExtended: isExtended || head.extensions !== undefined,
-          mayBeFreed: mayBeFreed || hasExpired || block.endSeqNum <= point,
-        })
-      }
-      this.logs.set(logId, { head, appended: kept })
-    }
-  }
-}
-
+/** The model: the documents as they are listed, and each log as it was written. */
 class RandomWalk {
   readonly #harness: Harness
   readonly #prng: Prng
-  #model = new Model()
+  readonly #documents = new Map<string, Document>()
+  readonly #logs = new Map<string, LogWriter>()
   #sessions: StorageSession[] = []
   #logSerial = 0
   /** Never decreases, like the time of an engine. */
@@ -116,7 +61,7 @@ class RandomWalk {
   }
 
   async begin(): Promise<void> {
-    await this.#openSecond(await this.#harness.open())
+    this.#sessions = [await this.#harness.open(), await this.#harness.other()]
   }
 
   async step(index: number): Promise<void> {
@@ -130,148 +75,130 @@ class RandomWalk {
   }
 
   async commit(): Promise<void> {
-    const next = this.#model.copy()
-    const changes: CatalogChange[] = []
-    const written = new Set<string>()
+    const changes = new Map<string, CatalogChange>()
     let holds = true
     for (let i = this.#prng.below(4); i >= 0; i--) {
       const key = this.#prng.pick(KEYS)
-      if (written.has(key)) continue
-      written.add(key)
-      const there = next.documents.get(key)?.version ?? null
+      if (changes.has(key)) continue
+      const there = this.#documents.get(key)?.version ?? null
       const wrong = this.#prng.pick([null, there === null ? 1 : there - 1])
       const expect = this.#prng.pick([undefined, there, wrong])
-      if (this.#prng.chance(0.3) && expect !== null) {
-        changes.push(remove(key, expect))
-        next.documents.delete(key)
-      } else {
-        const value = { key, at: this.#prng.below(1000) }
-        changes.push(put(key, value, expect))
-        next.documents.set(key, { value, version: Number.NaN })
-      }
+      const value = { key, at: this.#prng.below(1000) }
+      const isRemoved = this.#prng.chance(0.3) && expect !== null
+      changes.set(key, isRemoved ? remove(key, expect) : put(key, value, expect))
       holds &&= expect === undefined || expect === there
     }
-    await this.#commit(changes, holds, next)
+    const session = await this.#commit([...changes.values()], holds)
+    if (!holds) return
+    for (const [key, change] of changes) {
+      if (change.kind !== 'put') this.#documents.delete(key)
+      else this.#documents.set(key, { key, value: change.value, version: await versionOf(session, key) })
+    }
   }
 
-  async changeLogs(): Promise<void> {
-    const next = this.#model.copy()
+  async createLog(): Promise<void> {
+    const isNew = this.#logs.size < LOGS_MAX
+    const logId = isNew ? `log-${this.#logSerial++}` : this.#anyLog()
+    const epoch = this.#prng.below(5)
+    const tail = { seqNum: this.#prng.below(1000), timestamp: this.#prng.below(1000) }
+    const start = this.#prng.chance(0.2) ? { tail, fencingToken: 'old' } : undefined
+    const holds = !this.#logs.has(logId)
+    const change = { kind: 'create-log', logId, epoch, createdAt: this.#now, start } as const
+    const session = await this.#commit([change], holds)
+    if (holds) this.#logs.set(logId, new LogWriter(session, logId, emptyHead(epoch, this.#now, start)))
+  }
+
+  async setEpoch(): Promise<void> {
     const logId = this.#anyLog()
-    const log = next.logs.get(logId)
-    const kind = this.#prng.pick(['create-log', 'create-log', 'set-epoch', 'delete-log'] as const)
-    if (kind === 'create-log') {
-      const fresh = next.logs.size < LOGS_MAX
-      const created = fresh ? `log-${this.#logSerial++}` : logId
-      const epoch = this.#prng.below(5)
-      const start = this.#prng.chance(0.2)
-        ? { tail: { seqNum: this.#prng.below(1000), timestamp: this.#prng.below(1000) }, fencingToken: 'old' }
-        : undefined
-      next.logs.set(created, { head: emptyHead(epoch, this.#now, start), appended: [] })
-      const begin = start === undefined ? {} : { start }
-      const change = { kind, logId: created, epoch, createdAt: this.#now, ...begin }
-      await this.#commit([change], fresh || log === undefined, next)
-    } else if (kind === 'set-epoch') {
-      const epoch = this.#prng.below(5)
-      const extended = this.#prng.chance(0.5) ? { extensions: this.#extensionsOf(log) } : {}
-      if (log !== undefined) next.logs.set(logId, { ...log, head: { ...log.head, epoch, ...extended } })
-      await this.#commit([{ kind, logId, epoch, ...extended }], log !== undefined, next)
-    } else if (this.#prng.chance(0.3)) {
-      const tail = log?.head.tail.seqNum ?? 0
-      const expectSeqNum = this.#prng.pick([undefined, tail, tail + 1])
-      next.logs.delete(logId)
-      const change = { kind, logId, ...(expectSeqNum === undefined ? {} : { expectSeqNum }) }
-      await this.#commit([change], log === undefined || expectSeqNum !== tail + 1, next)
-    }
+    const log = this.#logs.get(logId)
+    const epoch = this.#prng.below(5)
+    const extended = this.#prng.chance(0.5) ? { extensions: this.#extensionsOf(log?.head) } : {}
+    await this.#commit([{ kind: 'set-epoch', logId, epoch, ...extended }], log !== undefined)
+    if (log !== undefined) log.head = { ...log.head, epoch, ...extended }
+  }
+
+  async deleteLog(): Promise<void> {
+    if (this.#prng.chance(0.7)) return
+    const logId = this.#anyLog()
+    const log = this.#logs.get(logId)
+    const tail = log?.head.tail.seqNum ?? 0
+    const expectSeqNum = this.#prng.pick([undefined, tail, tail + 1])
+    const holds = log === undefined || expectSeqNum !== tail + 1
+    await this.#commit([{ kind: 'delete-log', logId, expectSeqNum }], holds)
+    if (holds) this.#logs.delete(logId)
   }
 
   /** Makes several appends at once, of which one may expect another head. */
   async append(): Promise<void> {
-    const logId = this.#anyLog()
-    const session = this.#session()
-    const log = this.#model.logs.get(logId)
+    const session = this.#prng.pick(this.#sessions)
+    const log = this.#logs.get(this.#anyLog())
     if (log === undefined) {
-      await conflicts(new LogWriter(session, logId).append(), 'append to a missing log')
+      await conflicts(new LogWriter(session, 'missing').append(), 'append to a missing log')
       return
     }
-    const writer = new LogWriter(session, logId, log.head, log.appended)
+    const { head } = log
+    const before = log.written.length
     const count = this.#prng.pick([1, 1, 1 + this.#prng.below(10)])
-    const requests = Array.from({ length: count }, () => writer.request(this.#appendSpec(writer)))
+    const requests = Array.from({ length: count }, () => log.request(this.#appendSpec(log.head)))
     const failing = this.#prng.chance(0.3) ? this.#prng.below(count) : count
     const wrong = this.#prng.pick([
       { epoch: -1 },
-      { seqNum: log.head.tail.seqNum + 100 },
+      { seqNum: head.tail.seqNum + 100 },
       { appendId: 'another' },
     ])
     const attempts = requests.map((request, i) => {
       const expected = i === failing ? { ...request.expected, ...wrong } : request.expected
       return session.append({ ...request, expected })
     })
-    const before = requests.map((_, i) => i).filter((i) => i < failing)
-    equal(await winners(attempts, 'append'), before, 'appends that succeeded')
-    const head = failing === 0 ? log.head : requests[failing - 1]!.head
-    this.#model.logs.set(logId, { head, appended: writer.written.slice(0, log.appended.length + failing) })
-  }
-
-  async list(): Promise<void> {
-    const range = {
-      prefix: this.#prng.pick(['', '', 'a', 'a\u0000', '\ue000', '\u{10000}', 'none']),
-      after: this.#prng.pick(['', ...KEYS]),
-      limit: 1 + this.#prng.below(KEYS.length),
-    }
-    const listed = (await this.#session().list('streams', range)).map(({ key }) => key)
-    equal(listed, this.#model.list(range), `list of ${JSON.stringify(range)}`)
+    const successful = requests.map((_, i) => i).filter((i) => i < failing)
+    equal(await winners(attempts, 'append'), successful, 'appends that succeeded')
+    log.head = requests[failing - 1]?.head ?? head
+    log.written.splice(before + failing)
   }
 
   async read(): Promise<void> {
-    const logId = this.#anyLog()
-    const log = this.#model.logs.get(logId)
-    const tail = log?.head.tail.seqNum ?? 5
+    const session = this.#prng.pick(this.#sessions)
+    const log = this.#logs.get(this.#anyLog()) ?? new LogWriter(session, 'missing')
+    const tail = log.head.tail.seqNum
     const start = this.#prng.below(tail + 2)
-    const range: ReadRange = {
+    const range = {
       from: this.#prng.chance(0.5) ? { seqNum: start } : { timestamp: NOW + start },
       endSeqNum: this.#prng.chance(0.5) ? WHOLE_LOG.endSeqNum : this.#prng.below(tail + 3),
       bytesMax: this.#prng.chance(0.5) ? WHOLE_LOG.bytesMax : this.#prng.below(200),
     }
-    checkRead(log?.appended ?? [], range, await this.#session().read(logId, range))
+    await log.read(range, session)
   }
 
   async reclaim(): Promise<void> {
     this.#now += this.#prng.pick([this.#prng.below(20), this.#prng.below(20), this.#prng.below(3000)])
     const limits = { now: this.#now, trimmedBefore: this.#now - 10, blocksMax: 1 + this.#prng.below(5) }
-    await reclaimAll(this.#session(), limits)
-    this.#model.reclaim(limits)
+    await reclaimAll(this.#prng.pick(this.#sessions), limits)
+    for (const { head, written } of this.#logs.values()) {
+      written.splice(0, written.length, ...blocksAfterReclaim(written, head, limits))
+    }
   }
 
   async reopen(): Promise<void> {
     const { manifest, keepsDataWhenClosed } = this.#harness.options
     if (!(keepsDataWhenClosed ?? manifest.durability !== 'none')) return
-    await this.#openSecond(await this.#harness.reopen())
+    this.#sessions = [await this.#harness.reopen(), await this.#harness.other()]
   }
 
-  async #openSecond(first: StorageSession): Promise<void> {
-    this.#sessions = this.#harness.options.manifest.shared ? [first, await this.#harness.open()] : [first]
-  }
-
-  #session(): StorageSession {
-    return this.#prng.pick(this.#sessions)
-  }
-
-  /** Usually a log that exists. */
+  /** Usually the id of a log that exists. */
   #anyLog(): string {
-    const existing = [...this.#model.logs.keys()]
+    const existing = [...this.#logs.keys()]
     return existing.length === 0 || this.#prng.chance(0.05) ? 'missing' : this.#prng.pick(existing)
   }
 
   /** Models a longer retention that was shortened again: later blocks do not have it. */
-  #extensionsOf(log: ModelLog | undefined): readonly RetentionExtension[] {
-    const { extensions = [], tail } = log?.head ?? emptyHead(0, 0)
+  #extensionsOf({ extensions = [], tail } = emptyHead(0, 0)): readonly RetentionExtension[] {
     const short: RetentionPolicy = { ageSeconds: 1 }
     const long = this.#prng.pick<RetentionPolicy>([{ ageSeconds: 4 }, { ageSeconds: 6 }, 'infinite'])
     const longer = extendRetention(extensions, { from: short, to: long }, tail.seqNum, this.#now)
     return extendRetention(longer, { from: long, to: short }, tail.seqNum, this.#now)
   }
 
-  #appendSpec({ head }: LogWriter): AppendSpec {
+  #appendSpec(head: Head): AppendSpec {
     const spec: AppendSpec = {
       writeState: this.#writeStateOf(head),
       count: 1 + this.#prng.below(4),
@@ -296,41 +223,43 @@ class RandomWalk {
     return { ...next, ...closed }
   }
 
-  async #commit(changes: readonly CatalogChange[], holds: boolean, next: Model): Promise<void> {
-    const session = this.#session()
-    if (!holds) {
-      await conflicts(session.commit(changes), 'commit whose expectation does not hold')
-      return
-    }
-    await session.commit(changes)
-    const before = this.#model
-    for (const [key, { value }] of next.documents) {
-      if (before.documents.get(key)?.value === value) continue
-      next.documents.set(key, { value, version: await versionOf(session, key) })
-    }
-    this.#model = next
+  /** Commits through any session, and returns it. Throws unless the commit conflicts if it must. */
+  async #commit(changes: readonly CatalogChange[], holds: boolean): Promise<StorageSession> {
+    const session = this.#prng.pick(this.#sessions)
+    const committed = session.commit(changes)
+    await (holds ? committed : conflicts(committed, 'commit whose expectation does not hold'))
+    return session
   }
 
   async #compare(): Promise<void> {
-    for (const session of this.#sessions) {
-      const expected = this.#model.list(EVERYTHING).map((key) => ({ key, ...this.#model.documents.get(key) }))
-      equal(await session.list('streams', EVERYTHING), expected, 'documents')
-      for (const [logId, { head, appended }] of this.#model.logs) {
-        await new LogWriter(session, logId, head, appended).check()
-      }
+    const documents = [...this.#documents.values()].sort((a, b) => compareUtf8(a.key, b.key))
+    for (const session of new Set(this.#sessions)) {
+      equal(await session.list('streams', EVERYTHING), documents, 'documents')
+      for (const log of this.#logs.values()) await log.check(session)
     }
   }
 }
 
-const OPERATIONS = [
-  'commit',
-  'changeLogs',
-  'append',
-  'append',
-  'append',
-  'list',
-  'read',
-  'read',
-  'reclaim',
-  'reopen',
-] as const
+/**
+ * Returns the blocks without those that are certainly freed: the expired ones at the beginning of the log.
+ * Later ones may wait for those before them, and blocks below a trim point may survive if they were merged
+ * with others.
+ */
+function blocksAfterReclaim(
+  written: readonly ExpectedBlock[],
+  { extensions, trims }: Head,
+  { now, trimmedBefore }: ReclaimLimits,
+): ExpectedBlock[] {
+  const point = reclaimablePoint(trims, trimmedBefore)
+  const kept: ExpectedBlock[] = []
+  for (const { block, mayBeFreed, isExtended } of written) {
+    const hasExpired = isBlockExpired(blockExpiresAt(block, extensions), now)
+    if (hasExpired && kept.length === 0) continue
+    kept.push({
+      block,
+      isExtended: isExtended || extensions !== undefined,
+      mayBeFreed: mayBeFreed || hasExpired || block.endSeqNum <= point,
+    })
+  }
+  return kept
+}
