@@ -1,23 +1,15 @@
-import { invalid } from '../../../src/model/errors.ts'
+import { invalid } from '../../src/model/errors.ts'
 import {
   assertInteger,
   assertOptions,
   hasMethod,
   type MembersOf,
   unchecked,
-} from '../../../src/model/validation.ts'
-import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
-import {
-  delayMsOf,
-  FAULT_POINT,
-  FaultPlan,
-  type FaultPoint,
-  Holds,
-  inTimeOrder,
-  type PlannedDelay,
-} from '../faults/planned-faults.ts'
-import { millisecondsIn } from '../virtual-clock.ts'
+} from '../../src/model/validation.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
+import { FAULT_POINT, FaultPlan, type FaultPoint, Holds, type PlannedDelay } from './planned-faults.ts'
 import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
+import { millisecondsIn } from './virtual-clock.ts'
 
 /** A fetch handler: that of `headwater/http`, or an application that wraps it. */
 export type Handler = (request: Request) => Response | Promise<Response>
@@ -39,23 +31,21 @@ export interface RequestDelayOptions extends RequestPoint {
   readonly after?: boolean | undefined
 }
 
-/** An injected fault. `call` counts the requests, from 1. */
-export type HandlerFault = { readonly call: number; readonly method: string; readonly path: string } & (
-  | { readonly fault: 'refused' | 'dropped' | 'response lost' | 'duplicated' }
-  | { readonly fault: 'cut'; readonly afterBytes: number }
-  | { readonly fault: 'responded'; readonly status: number }
-  | { readonly fault: 'delay'; readonly delayMs: number; readonly after: boolean }
-)
-
 type PlannedFault =
   | { readonly fault: 'refused' | 'dropped' | 'response lost' | 'duplicated' }
   | { readonly fault: 'cut'; readonly afterBytes: number }
   | {
       readonly fault: 'responded'
       readonly status: number
-      readonly body: object
-      readonly headers: Record<string, string>
+      readonly code: string
+      readonly headers: Readonly<Record<string, string>>
     }
+
+/** An injected fault. `call` counts the requests, from 1. */
+export type HandlerFault = { readonly call: number; readonly method: string; readonly path: string } & (
+  | PlannedFault
+  | PlannedDelay
+)
 
 /** Options of `faultyHandler`. */
 export interface FaultyHandlerOptions {
@@ -121,7 +111,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   assertOptions(options, FAULTY_HANDLER_OPTIONS)
   if (typeof handler !== 'function') throw invalid('faultyHandler needs a handler, a function', 'handler')
   const { clock = systemClock } = options
-  const plan = new FaultPlan<PlannedFault | PlannedDelay, HandlerFault>()
+  const plan = new FaultPlan<PlannedFault, HandlerFault>()
   const holds = new Holds()
   /** Requests whose response is being cut. */
   const cutting = new Set<Request>()
@@ -136,7 +126,10 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
         throw fetchFailed('ECONNRESET', 'injected: the request was dropped')
       case 'responded':
         discard(request)
-        return Response.json(fault.body, { status: fault.status, headers: fault.headers })
+        return Response.json(
+          { code: fault.code, message: 'injected' },
+          { status: fault.status, headers: fault.headers },
+        )
       case 'duplicated': {
         const [first, second] = [request.clone(), request]
         try {
@@ -163,17 +156,15 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   }
 
   async function handle(request: Request): Promise<Response> {
-    const { call, faults } = plan.next('request', [request])
-    const fault = faults.find((planned): planned is PlannedFault => planned.fault !== 'delay')
     const { method } = request
     const path = new URL(request.url).pathname
-    for (const each of inTimeOrder(faults, fault)) plan.log({ call, method, path, ...loggedOf(each) })
+    const { fault, delayMs, resultDelayMs } = plan.next('request', [request], { method, path })
     const hold = holds.begin(clock)
     // Always read the signal from the request: in Node, the signal of a collected request never aborts.
-    await hold(delayMsOf(faults, false), request.signal)
+    await hold(delayMs, request.signal)
     request.signal.throwIfAborted()
     const response = await deliver(request, fault)
-    await hold(delayMsOf(faults, true), request.signal)
+    await hold(resultDelayMs, request.signal)
     if (request.signal.aborted) discard(response)
     request.signal.throwIfAborted()
     if (fault?.fault === 'response lost') {
@@ -185,7 +176,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
 
   function add(fault: PlannedFault | PlannedDelay, point: RequestPoint = {}): void {
     assertOptions(point, FAULT_POINT)
-    plan.add('request', fault, point as FaultPoint<readonly unknown[]>)
+    plan.add('request', fault, point)
   }
 
   const controls: Pick<FaultyHandler, keyof FaultyHandler> = {
@@ -202,7 +193,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
       const { code = 'unavailable', headers = {}, ...point } = options
       if (!(status >= 400 && status <= 599))
         throw invalid(`status must be from 400 to 599, not ${status}`, 'status')
-      add({ fault: 'responded', status, body: { code, message: 'injected' }, headers }, point)
+      add({ fault: 'responded', status, code, headers }, point)
     },
     delay(duration, options = {}) {
       assertOptions(options, DELAY_OPTIONS)
@@ -218,11 +209,6 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     },
   }
   return Object.defineProperties(handle, Object.getOwnPropertyDescriptors(controls)) as FaultyHandler
-}
-
-/** What the log says of a fault. */
-function loggedOf(planned: PlannedFault | PlannedDelay) {
-  return planned.fault === 'responded' ? { fault: planned.fault, status: planned.status } : planned
 }
 
 /** Cancels an unused body, so that its source can stop. */

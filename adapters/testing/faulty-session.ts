@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/runtime/clock.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -7,17 +7,77 @@ import type {
   ListRange,
   ReadRange,
   ReclaimLimits,
+  StorageContext,
   StorageSession,
-} from '../../../src/storage/contract.ts'
-import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
-import { delayMsOf, Holds } from '../faults/planned-faults.ts'
-import {
-  type InjectedFailure,
-  injectionOf,
-  type StorageArguments,
-  type StorageFaultPlan,
-  type StorageOperation,
-} from './storage-faults.ts'
+} from '../../src/storage/contract.ts'
+import { StorageConflict, StorageFailure, type StorageFailureKind } from '../../src/storage/errors.ts'
+import { type FaultPlan, Holds } from './planned-faults.ts'
+
+export const STORAGE_OPERATIONS = {
+  open: true,
+  get: true,
+  list: true,
+  commit: true,
+  head: true,
+  append: true,
+  read: true,
+  reclaim: true,
+  measure: true,
+} as const
+
+/** The calls of the storage contract that can fail. */
+export type StorageOperation = keyof typeof STORAGE_OPERATIONS
+
+/** The arguments of a call. */
+export type StorageArguments<Operation extends StorageOperation> = Operation extends 'open'
+  ? []
+  : Parameters<StorageSession[Exclude<Operation, 'open'>]>
+
+/**
+ * The kinds of `StorageFailure`, and `conflict` for a `StorageConflict`, which only commits and appends can
+ * have.
+ */
+export type InjectedKind = StorageFailureKind | 'conflict'
+
+/**
+ * An injected fault: a failure of `append` with `call: 17` is repeated on a new storage by `fail('append', {
+ * nth: 17 })`.
+ */
+export interface StorageFault {
+  /** What was injected. */
+  readonly fault:
+    | 'failure'
+    | 'delay'
+    | 'torn read'
+    | 'dropped'
+    | 'connection lost'
+    | 'connection restored'
+    | 'crash'
+  /** The call; undefined if the fault affects the whole storage. */
+  readonly operation?: StorageOperation | 'notification' | undefined
+  /** The number of the call among those of the operation in all sessions, from 1. */
+  readonly call?: number | undefined
+  /** The kind of a failure. */
+  readonly kind?: InjectedKind | undefined
+  /** Whether the fault affects the result of the call. */
+  readonly after?: boolean | undefined
+  /** The length of a delay, in milliseconds. */
+  readonly delayMs?: number | undefined
+}
+
+interface PlannedFailure {
+  readonly fault: 'failure'
+  readonly kind: InjectedKind
+  readonly after: boolean
+}
+
+/** What the sessions of a faulty storage share. */
+export interface StorageFaults {
+  readonly plan: FaultPlan<PlannedFailure | { readonly fault: 'torn read' | 'dropped' }, StorageFault>
+  isConnected: boolean
+  /** The sessions that the storage has not closed. */
+  readonly sessions: Set<FaultySession>
+}
 
 type SessionOperation = Exclude<StorageOperation, 'open'>
 
@@ -41,42 +101,28 @@ export class FaultySession implements StorageSession {
   readonly clockOffsetMs?: NonNullable<StorageSession['clockOffsetMs']>
   readonly #inner: StorageSession
   readonly #clock: Clock
-  readonly #plan: StorageFaultPlan
-  readonly #connectionFailure: () => StorageFailure | undefined
-  readonly #onClose: () => void
-  readonly #onClosed: () => void
+  readonly #onLogChanged: (logId: string) => void
+  readonly #faults: StorageFaults
   /** Pending calls, each with a promise that resolves once it has settled. */
   readonly #pending = new Map<PendingCall, Promise<void>>()
   readonly #holds = new Holds()
   readonly #appendOrder = new AppendOrder()
+  /** Logs that changed while there was no connection. */
+  readonly #missed = new Set<string>()
   #end: 'closed' | 'crashed' | undefined
   #stopWaiting: () => void = () => {}
   #closing: Promise<void> | undefined
 
-  constructor(
-    inner: StorageSession,
-    storage: {
-      readonly clock: Clock
-      readonly plan: StorageFaultPlan
-      /** Returns the error of new calls while the connection is lost. */
-      readonly connectionFailure: () => StorageFailure | undefined
-      /** Called when the session begins to close: notifications must stop. */
-      readonly onClose: () => void
-      /** Called once the wrapped session is closed. */
-      readonly onClosed: () => void
-    },
-  ) {
+  constructor(inner: StorageSession, { clock, onLogChanged }: StorageContext, faults: StorageFaults) {
     if (inner.electForBackgroundWork !== undefined) {
       this.electForBackgroundWork = inner.electForBackgroundWork.bind(inner)
     }
     if (inner.now !== undefined) this.now = inner.now.bind(inner)
     if (inner.clockOffsetMs !== undefined) this.clockOffsetMs = inner.clockOffsetMs.bind(inner)
     this.#inner = inner
-    this.#clock = storage.clock
-    this.#plan = storage.plan
-    this.#connectionFailure = storage.connectionFailure
-    this.#onClose = storage.onClose
-    this.#onClosed = storage.onClosed
+    this.#clock = clock
+    this.#onLogChanged = onLogChanged
+    this.#faults = faults
   }
 
   get(collection: Collection, key: string) {
@@ -113,8 +159,24 @@ export class FaultySession implements StorageSession {
 
   /** Releases delayed calls, waits for pending ones and closes the wrapped session. */
   close(): Promise<void> {
-    this.#closing ??= this.#close().finally(this.#onClosed)
+    this.#closing ??= this.#close().finally(() => this.#faults.sessions.delete(this))
     return this.#closing
+  }
+
+  /** Forwards a notification of the storage. */
+  changed(logId: string): void {
+    if (!this.#faults.isConnected) {
+      this.#missed.add(logId)
+      return
+    }
+    const { fault } = this.#faults.plan.next('notification', [logId], { operation: 'notification' })
+    if (fault === undefined) this.#notify(logId)
+  }
+
+  /** Notifies of the changes during a lost connection. */
+  reconnected(): void {
+    for (const logId of this.#missed) queueMicrotask(() => this.#notify(logId))
+    this.#missed.clear()
   }
 
   /** Rejects all pending calls, whether they take effect or not. */
@@ -134,18 +196,20 @@ export class FaultySession implements StorageSession {
   /** Simulates the end of the process. Resolves when the storage can be opened again. */
   async crash(): Promise<void> {
     this.#end ??= 'crashed'
-    this.#onClose()
     this.disconnect()
     // A `close` in progress stops waiting for pending calls: one that never settles must not block the crash.
     this.#stopWaiting()
-    this.#closing ??= this.#inner.close().finally(this.#onClosed)
+    this.#closing ??= this.#inner.close().finally(() => this.#faults.sessions.delete(this))
     await this.#closing
+  }
+
+  #notify(logId: string): void {
+    if (this.#end === undefined) this.#onLogChanged(logId)
   }
 
   async #close(): Promise<void> {
     this.#end = 'closed'
     this.#holds.release()
-    this.#onClose()
     const crashed = new Promise<void>((resolve) => {
       this.#stopWaiting = resolve
     })
@@ -158,7 +222,7 @@ export class FaultySession implements StorageSession {
     args: StorageArguments<Operation>,
     run: () => Promise<Result>,
   ): Promise<Result> {
-    const rejection = this.#ended() ?? this.#connectionFailure()
+    const rejection = this.#rejection()
     if (rejection !== undefined) return Promise.reject(rejection)
     return new Promise((resolve, reject) => {
       const call: PendingCall = { operation, reject, isDisconnected: false }
@@ -171,39 +235,35 @@ export class FaultySession implements StorageSession {
 
   /** Makes the call. Without a fault, it reaches the storage before this returns. */
   async #perform<Result>(
-    call: PendingCall,
+    pending: PendingCall,
     args: readonly unknown[],
     run: () => Promise<Result>,
   ): Promise<Result> {
-    const { operation } = call
-    const { call: number, faults, failure } = injectionOf(this.#plan, operation, args)
-    const [holdMs, resultHoldMs] = [delayMsOf(faults, false), delayMsOf(faults, true)]
+    const { operation } = pending
+    const { call, fault, delayMs, resultDelayMs } = this.#faults.plan.next(operation, args, { operation })
+    const failure = fault?.fault === 'failure' ? fault : undefined
     const logId = operation === 'append' ? (args[0] as AppendRequest).logId : undefined
     const hold = this.#holds.begin(this.#clock)
-    const held = holdMs > 0 ? hold(holdMs) : undefined
+    const held = delayMs > 0 ? hold(delayMs) : undefined
     const turn = logId === undefined ? held : this.#appendOrder.turn(logId, held)
     if (turn !== undefined) await turn
-    const takesEffect = !call.isDisconnected && (failure === undefined || failure.after)
+    const takesEffect = !pending.isDisconnected && failure?.after !== false
     const running = takesEffect ? run() : undefined
     if (logId !== undefined) this.#appendOrder.done(logId, turn)
-    if (failure !== undefined && !failure.after) throw injectedError(failure)
+    if (failure?.after === false) throw injectedError(operation, call, failure)
     if (running === undefined) throw lostResult(operation)
-    if (resultHoldMs > 0) {
+    if (resultDelayMs > 0) {
       await running.catch(() => {})
-      await hold(resultHoldMs)
+      await hold(resultDelayMs)
     }
     const result = await running
-    if (failure !== undefined) throw injectedError(failure)
-    const isTorn = faults.some(({ fault }) => fault === 'torn read')
-    if (isTorn && Array.isArray(result) && result.length > 1) {
-      this.#plan.log({ fault: 'torn read', operation: 'read', call: number })
-      return result.slice(0, 1) as Result
-    }
-    return result
+    if (failure !== undefined) throw injectedError(operation, call, failure)
+    return fault?.fault === 'torn read' ? ((result as unknown[]).slice(0, 1) as Result) : result
   }
 
-  #ended(): StorageFailure | undefined {
-    if (this.#end === undefined) return undefined
+  /** Returns the error of every new call, if there is one. */
+  #rejection(): StorageFailure | undefined {
+    if (this.#end === undefined) return this.#faults.isConnected ? undefined : noConnection()
     const message = this.#end === 'closed' ? 'the storage is closed' : 'the storage crashed: open it again'
     return new StorageFailure('closed', message, { nothingWritten: true })
   }
@@ -234,12 +294,11 @@ class AppendOrder {
 
 const WRITES: ReadonlySet<StorageOperation> = new Set(['commit', 'append', 'reclaim'])
 
-export function injectedError({
-  operation,
-  call,
-  kind,
-  after,
-}: InjectedFailure): StorageFailure | StorageConflict {
+export function injectedError(
+  operation: StorageOperation,
+  call: number,
+  { kind, after }: PlannedFailure,
+): StorageFailure | StorageConflict {
   const message = `injected: ${operation} ${call} ${after ? 'took effect, its result is lost' : 'had no effect'}`
   if (kind === 'conflict') return new StorageConflict(message)
   return new StorageFailure(kind, message, { nothingWritten: !after || !WRITES.has(operation) })

@@ -1,5 +1,5 @@
-import { invalid } from '../../../src/model/errors.ts'
-import { assertOptions, type MembersOf } from '../../../src/model/validation.ts'
+import { invalid } from '../../src/model/errors.ts'
+import { assertOptions, type MembersOf } from '../../src/model/validation.ts'
 import type { Handler } from './faulty-handler.ts'
 import { fetchFailed, relayedResponse } from './relayed-response.ts'
 
@@ -13,14 +13,10 @@ export interface InProcessServiceOptions {
 export interface InProcessService extends Disposable, AsyncDisposable {
   /** The unique URL of the service, for clients that need an endpoint. */
   readonly url: string
-  /** Options of the published client's `S2`: token, endpoints, and retries without a pause. */
-  readonly clientOptions: FetchClientOptions
-  /** Options of its `basin.stream(name, options)`: sessions over `fetch`, because HTTP/2 needs a socket. */
-  readonly streamOptions: { readonly forceTransport: 'fetch' }
   /**
    * Creates a published client of this service: `service.connect(S2)`. Takes the class, so that this package
-   * does not depend on it. Sessions of the client use `fetch`. Options override {@link clientOptions}, those
-   * of `retry` one by one.
+   * does not depend on it. Sessions of the client use `fetch`, because HTTP/2 needs a socket, and retries do
+   * not pause. Options override the token, the endpoints and the members of `retry`.
    */
   connect<Client extends FetchClient, Options extends object>(
     Client: new (options: Options) => Client,
@@ -35,7 +31,8 @@ let services = 0
 /**
  * Makes a handler reachable through `fetch` without a socket: until `close`, `globalThis.fetch` passes
  * requests for {@link InProcessService.url} to it, and all others to the network. Several services can be
- * open at the same time and can be closed in any order.
+ * open at the same time and can be closed in any order. Code that replaces `fetch` while one is open must
+ * forward to what it replaces.
  *
  * ```ts
  * import { S2 } from '@s2-dev/streamstore'
@@ -90,18 +87,13 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
       exchange.abort(fetchFailed('ECONNRESET', `the service at ${url} was closed`))
     }
   }
-  const clientOptions: FetchClientOptions = {
-    accessToken: options.accessToken ?? 'in-process',
-    endpoints: { account: url, basin: url },
-    retry: { minBaseDelayMillis: 0, maxBaseDelayMillis: 0 },
-  }
   return {
     url,
-    clientOptions,
-    streamOptions: { forceTransport: 'fetch' },
     connect: (Client, more: { readonly retry?: object | undefined } = {}) => {
-      const retry = { ...clientOptions.retry, ...more.retry }
-      return useFetchTransport(new Client({ ...clientOptions, ...more, retry } as never))
+      const { accessToken = 'in-process' } = options
+      const retry = { minBaseDelayMillis: 0, maxBaseDelayMillis: 0, ...more.retry }
+      const endpoints = { account: url, basin: url }
+      return useFetchTransport(new Client({ accessToken, endpoints, ...more, retry } as never))
     },
     close,
     [Symbol.dispose]: close,
@@ -146,16 +138,6 @@ export interface FetchClient {
   basin(name: string): { stream: (name: string, options?: { forceTransport?: never }) => unknown }
 }
 
-/** Options of the published client's `S2`. */
-export interface FetchClientOptions {
-  /** The access token that the client sends. */
-  readonly accessToken: string
-  /** The base URLs of account and basin endpoints. */
-  readonly endpoints: { readonly account: string; readonly basin: string }
-  /** Delays of the client's retries, in milliseconds. */
-  readonly retry: { readonly minBaseDelayMillis: number; readonly maxBaseDelayMillis: number }
-}
-
 /** Makes the sessions of a client use `fetch`, never HTTP/2. Returns the client. */
 function useFetchTransport<Client extends FetchClient>(client: Client): Client {
   const basin = client.basin.bind(client)
@@ -172,28 +154,27 @@ type Fetch = typeof globalThis.fetch
 
 /** The open services, by their URL. */
 const open = new Map<string, Fetch>()
-/** What replaced `globalThis.fetch`, and the property before; undefined if it was not an own one. */
-const replacements = new WeakMap<Fetch, PropertyDescriptor | undefined>()
+/** What replaces `globalThis.fetch`, and the property before; undefined if it was not an own one. */
+let replacement: Fetch | undefined
+let property: PropertyDescriptor | undefined
 
 /**
  * Passes requests for the URL to `respond` until the returned function is called. With the last service,
  * `globalThis.fetch` is again what it was, unless other code has replaced it since.
  */
 function interceptFetch(url: string, respond: Fetch): () => void {
-  open.set(url, respond)
-  const next = globalThis.fetch
-  if (!replacements.has(next)) {
-    const fetch: Fetch = (input, init) => (open.get(originOf(input) ?? '') ?? next)(input, init)
-    replacements.set(fetch, Object.getOwnPropertyDescriptor(globalThis, 'fetch'))
-    const property = { value: fetch, writable: true, configurable: true, enumerable: true }
-    Object.defineProperty(globalThis, 'fetch', property)
+  if (open.size === 0) {
+    const next = globalThis.fetch
+    property = Object.getOwnPropertyDescriptor(globalThis, 'fetch')
+    replacement = (input, init) => (open.get(originOf(input) ?? '') ?? next)(input, init)
+    const replaced = { value: replacement, writable: true, configurable: true, enumerable: true }
+    Object.defineProperty(globalThis, 'fetch', replaced)
   }
+  open.set(url, respond)
   return () => {
     open.delete(url)
-    while (open.size === 0 && replacements.has(globalThis.fetch)) {
-      const before = replacements.get(globalThis.fetch)
-      if (before === undefined) Reflect.deleteProperty(globalThis, 'fetch')
-      else Object.defineProperty(globalThis, 'fetch', before)
-    }
+    if (open.size > 0 || globalThis.fetch !== replacement) return
+    if (property === undefined) Reflect.deleteProperty(globalThis, 'fetch')
+    else Object.defineProperty(globalThis, 'fetch', property)
   }
 }

@@ -4,7 +4,6 @@
  * @packageDocumentation
  */
 
-export { type FaultPoint, seededRandom } from './faults/planned-faults.ts'
 export {
   type FaultyHandler,
   type FaultyHandlerOptions,
@@ -14,25 +13,20 @@ export {
   type RequestDelayOptions,
   type RequestPoint,
   type ResponseOptions,
-} from './network/faulty-handler.ts'
-export type { FetchClient, FetchClientOptions } from './network/in-process-service.ts'
+} from './faulty-handler.ts'
+export type { InjectedKind, StorageArguments, StorageFault, StorageOperation } from './faulty-session.ts'
 export {
-  type InProcessService,
-  type InProcessServiceOptions,
-  inProcessService,
-} from './network/in-process-service.ts'
-export {
+  type DelayOptions,
+  type FailOptions,
   type FaultyStorage,
   type FaultyStorageOptions,
   faultyStorage,
-  type NotificationPoint,
-} from './storage/faulty-storage.ts'
-export type {
-  DelayOptions,
-  FailOptions,
-  InjectedKind,
-  StorageArguments,
-  StorageFault,
-  StorageOperation,
-} from './storage/storage-faults.ts'
+} from './faulty-storage.ts'
+export {
+  type FetchClient,
+  type InProcessService,
+  type InProcessServiceOptions,
+  inProcessService,
+} from './in-process-service.ts'
+export { type FaultPoint, seededRandom } from './planned-faults.ts'
 export { type VirtualClock, type VirtualClockOptions, virtualClock } from './virtual-clock.ts'

@@ -1,7 +1,7 @@
-import { invalid } from '../../../src/model/errors.ts'
-import { assertInteger, type MembersOf } from '../../../src/model/validation.ts'
-import type { Clock } from '../../../src/runtime/clock.ts'
-import { Prng } from '../../../src/runtime/random.ts'
+import { invalid } from '../../src/model/errors.ts'
+import { assertInteger, type MembersOf } from '../../src/model/validation.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { Prng } from '../../src/runtime/random.ts'
 
 /** Selects the calls that a fault affects. All from now on by default, until `heal()`. */
 export interface FaultPoint<Args extends readonly unknown[]> {
@@ -16,41 +16,67 @@ export interface FaultPoint<Args extends readonly unknown[]> {
 /** The members of {@link FaultPoint}. */
 export const FAULT_POINT: MembersOf<FaultPoint<[]>> = { nth: 'number', when: 'function' }
 
+/** A planned delay of a call or, with `after`, of its result. */
+export interface PlannedDelay {
+  readonly fault: 'delay'
+  readonly delayMs: number
+  readonly after: boolean
+}
+
 interface Planned<Fault> extends FaultPoint<readonly unknown[]> {
   readonly operation: string
-  readonly fault: Fault
+  readonly fault: Fault | PlannedDelay
   seen: number
+}
+
+/** What happens to a call: at most one fault, the first that was planned, and every delay. */
+interface Injection<Fault> {
+  /** The number of the call, from 1. */
+  readonly call: number
+  readonly fault: Fault | undefined
+  /** The delay of the call, in milliseconds. */
+  readonly delayMs: number
+  /** The delay of its result, in milliseconds. */
+  readonly resultDelayMs: number
 }
 
 const LOGGED_MAX = 10_000
 
 /** The planned faults of some operations. Counts the calls of each, and logs what was injected. */
-export class FaultPlan<Fault, Entry> {
+export class FaultPlan<Fault extends object, Entry> {
   #planned: Planned<Fault>[] = []
   readonly #calls = new Map<string, number>()
   readonly #logged: Entry[] = []
 
   /** Throws `invalid` unless `nth` is a positive integer. */
-  add(operation: string, fault: Fault, { nth, when }: FaultPoint<readonly unknown[]>): void {
+  add<Args extends readonly unknown[]>(
+    operation: string,
+    fault: Fault | PlannedDelay,
+    { nth, when }: FaultPoint<Args>,
+  ): void {
     if (nth !== undefined && !(Number.isSafeInteger(nth) && nth >= 1)) {
       throw invalid(`nth must be a positive integer, not ${nth}`, 'nth')
     }
-    this.#planned.push({ operation, fault, nth, when, seen: 0 })
+    const matches = when as Planned<Fault>['when']
+    this.#planned.push({ operation, fault, nth, when: matches, seen: 0 })
   }
 
-  /** Returns the number of this call, from 1, and its faults in the order of their planning. */
-  next(operation: string, args: readonly unknown[]): { readonly call: number; readonly faults: Fault[] } {
+  /** Returns what happens to this call. Logs it, with the given members. */
+  next(operation: string, args: readonly unknown[], described: object): Injection<Fault> {
     const call = (this.#calls.get(operation) ?? 0) + 1
     this.#calls.set(operation, call)
-    const faults: Fault[] = []
-    this.#planned = this.#planned.filter((planned) => {
-      const { fault, nth, when } = planned
-      if (planned.operation !== operation || when?.(...args) === false) return true
-      planned.seen++
-      if (nth === undefined || planned.seen === nth) faults.push(fault)
-      return nth === undefined || planned.seen < nth
-    })
-    return { call, faults }
+    let injected: Fault | undefined
+    let delayMs = 0
+    let resultDelayMs = 0
+    for (const fault of this.#selected(operation, args)) {
+      if ('delayMs' in fault) {
+        if (fault.after) resultDelayMs += fault.delayMs
+        else delayMs += fault.delayMs
+      } else if (injected === undefined) injected = fault
+      else continue
+      this.log({ ...described, call, ...fault } as Entry)
+    }
+    return { call, fault: injected, delayMs, resultDelayMs }
   }
 
   heal(): void {
@@ -68,32 +94,19 @@ export class FaultPlan<Fault, Entry> {
   get logged(): readonly Entry[] {
     return this.#logged.slice(-LOGGED_MAX)
   }
-}
 
-/** A planned delay of a call, or of its result. */
-export interface PlannedDelay {
-  readonly fault: 'delay'
-  readonly delayMs: number
-  readonly after: boolean
-}
-
-/** The delay of a call or, with `after`, that of its result, in milliseconds. */
-export function delayMsOf(
-  faults: readonly (PlannedDelay | { readonly fault: string })[],
-  after: boolean,
-): number {
-  let sum = 0
-  for (const fault of faults) if ('delayMs' in fault && fault.after === after) sum += fault.delayMs
-  return sum
-}
-
-/** Returns the delays of a call, its fault, and the delays of its result, in their order. */
-export function inTimeOrder<Fault extends { readonly fault: string }>(
-  faults: readonly (Fault | PlannedDelay)[],
-  fault: Fault | undefined,
-): (Fault | PlannedDelay)[] {
-  const delays = (after: boolean) => faults.filter((delay) => 'delayMs' in delay && delay.after === after)
-  return [...delays(false), ...(fault === undefined ? [] : [fault]), ...delays(true)]
+  /** Returns the faults of the next call, in the order of their planning. */
+  #selected(operation: string, args: readonly unknown[]): (Fault | PlannedDelay)[] {
+    const selected: (Fault | PlannedDelay)[] = []
+    this.#planned = this.#planned.filter((planned) => {
+      const { fault, nth, when } = planned
+      if (planned.operation !== operation || when?.(...args) === false) return true
+      planned.seen++
+      if (nth === undefined || planned.seen === nth) selected.push(fault)
+      return nth === undefined || planned.seen < nth
+    })
+    return selected
+  }
 }
 
 /** Delays calls by a clock, and can release them early. */
@@ -105,7 +118,7 @@ export class Holds {
    * Returns a function that delays one call, and later its result, unless {@link release} is called
    * meanwhile.
    */
-  begin(clock: Clock): Hold {
+  begin(clock: Clock): (ms: number, signal?: AbortSignal) => Promise<void> {
     const since = this.#releases
     return async (ms, signal) => {
       if (ms > 0 && since === this.#releases && !signal?.aborted) await this.#wait(clock, ms, signal)
@@ -132,9 +145,6 @@ export class Holds {
     })
   }
 }
-
-/** Resolves after the time, when the signal aborts, or when all calls are released. */
-export type Hold = (ms: number, signal?: AbortSignal) => Promise<void>
 
 /**
  * A source of random numbers from 0 to below 1 that are the same for the same seed, for faults by chance and

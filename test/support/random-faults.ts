@@ -18,7 +18,7 @@ interface CallRates {
 
 /** Probabilities of faults by operation, and of notifications. */
 export type StorageRates = { readonly [Operation in StorageOperation]?: CallRates } & {
-  readonly notification?: { readonly drop?: number; readonly duplicate?: number }
+  readonly notification?: { readonly drop?: number | undefined }
 }
 
 /** Probabilities of faults of a request. */
@@ -49,10 +49,8 @@ export function storageFaultsAtRandom(storage: FaultyStorage, seed: number, rate
     chance.delays(delay, (duration, options) => storage.delay(operation, duration, options))
     if (torn !== undefined) storage.tearReads({ when: chance.within(torn) })
   }
-  if (notification === undefined) return
-  const chance = chanceOf(`${seed}/notification`)
-  if (notification.drop !== undefined) storage.dropNotifications({ when: chance.within(notification.drop) })
-  storage.duplicateNotifications({ when: chance.within(notification.duplicate) })
+  if (notification?.drop === undefined) return
+  storage.dropNotifications({ when: chanceOf(`${seed}/notification`).within(notification.drop) })
 }
 
 /** Plans faults of requests at random until the handler is healed. */

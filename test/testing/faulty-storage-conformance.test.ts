@@ -35,13 +35,12 @@ const CALLS = ['get', 'list', 'commit', 'head', 'append', 'read', 'reclaim', 'me
 /**
  * Delays break no promise: appends to a log keep their order, closing waits, and resolved writes are stored.
  */
-describe('a faulty storage with delays and duplicate notifications only', () => {
+describe('a faulty storage with delays only', () => {
   const delay = [0, 3] as const
   const rates = Object.fromEntries([...CALLS, 'open'].map((call) => [call, { delay }]))
   const make = () => {
     const storage = faultyStorage(memory(), { notifications: 'reliable' })
     storageFaultsAtRandom(storage, 1, rates)
-    storage.duplicateNotifications()
     return storage
   }
   conforms(make, turningClock)

@@ -80,5 +80,4 @@ describe('a delayed call', () => {
 test('rejects an invalid duration', () => {
   const storage = faultyStorage(memory())
   expect(() => storage.delay('read', 'soon')).toThrow(expect.objectContaining({ code: 'invalid' }))
-  expect(() => storage.delayNotifications(-1)).toThrow(expect.objectContaining({ code: 'invalid' }))
 })

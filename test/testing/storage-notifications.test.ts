@@ -35,34 +35,8 @@ describe('notifications', () => {
   test('are selected by their number and their log', async () => {
     const { storage, append } = await followed()
     storage.dropNotifications({ nth: 2 })
-    storage.duplicateNotifications({ when: (logId) => logId === 'other' })
+    storage.dropNotifications({ when: (logId) => logId === 'other' })
     expect([await append(), await append(), await append()]).toEqual([['log'], [], ['log']])
-  })
-
-  test('can be duplicated', async () => {
-    const { storage, append } = await followed({ notifications: 'reliable' })
-    storage.duplicateNotifications()
-    expect(await append()).toEqual(['log', 'log'])
-  })
-
-  test('can be delayed', async () => {
-    const { storage, append, notified, clock } = await followed()
-    storage.delayNotifications('2s')
-    expect(await append()).toEqual([])
-    await clock.advance(1999)
-    expect(notified).toEqual([])
-    await clock.advance(1)
-    expect(notified).toEqual(['log'])
-  })
-
-  test('do not arrive late at a closed session', async () => {
-    const { storage, session, append, notified, clock } = await followed()
-    storage.delayNotifications('2s')
-    await append()
-    await session.close()
-    await clock.advance('1h')
-    expect(notified).toEqual([])
-    expect(clock.pending).toBe(0)
   })
 })
 
@@ -78,10 +52,8 @@ describe('the notifications in the manifest', () => {
     expect(storage.manifest.notifications).toBe(expected)
   })
 
-  test('are never dropped or delayed if they are reliable', () => {
+  test('are never dropped if they are reliable', () => {
     const storage = faultyStorage(memory(), { notifications: 'reliable' })
     expect(() => storage.dropNotifications()).toThrow(expect.objectContaining({ code: 'invalid' }))
-    expect(() => storage.delayNotifications('1s')).toThrow(expect.objectContaining({ code: 'invalid' }))
-    storage.duplicateNotifications()
   })
 })

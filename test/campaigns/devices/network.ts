@@ -1,5 +1,5 @@
 import { type FaultyHandler, faultyHandler } from '../../../adapters/testing/index.ts'
-import { fetchFailed, relayedResponse } from '../../../adapters/testing/network/relayed-response.ts'
+import { fetchFailed, relayedResponse } from '../../../adapters/testing/relayed-response.ts'
 import type { Clock } from '../../../src/index.ts'
 import type { Prng } from '../../../src/runtime/random.ts'
 import { type HandlerRates, requestFaultsAtRandom } from '../../support/random-faults.ts'

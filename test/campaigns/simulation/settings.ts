@@ -118,9 +118,6 @@ export function ratesOf({ faultRate, notifications }: Settings): StorageRates {
     reclaim: call,
     measure: call,
     read: { ...call, torn: 5 * faultRate },
-    notification: {
-      duplicate: faultRate,
-      ...(notifications === 'hint' && { drop: 3 * faultRate }),
-    },
+    notification: { drop: notifications === 'hint' ? 3 * faultRate : undefined },
   }
 }

@@ -38,10 +38,19 @@ export class World extends Scheduler {
     const settings = settingsOf(new Prng(options.seed ^ 0x5eed_5eed))
     this.settings = settings
     const { isShared, notifications } = settings
+    // A generator of its own, because it is drawn from outside of the steps.
+    const prng = new Prng(options.seed)
     this.#storage = {
       manifest: { ...storage.manifest, shared: isShared, notifications },
-      open: (context) =>
-        storage.open(notifications === 'none' ? { ...context, onLogChanged: () => {} } : context),
+      open: (context) => {
+        const onLogChanged = (logId: string) => {
+          if (notifications === 'none') return
+          context.onLogChanged(logId)
+          // Notifications may be repeated.
+          if (this.mayFail && prng.chance(settings.faultRate)) context.onLogChanged(logId)
+        }
+        return storage.open({ ...context, onLogChanged })
+      },
     }
     this.#sabotage = sabotage
     this.observer = new Observer(observed, this)
