@@ -61,8 +61,3 @@ export type History = readonly RecordedOperation[]
 export function recordsOf({ bodies, setFencingToken }: Append): readonly string[] {
   return setFencingToken === undefined ? bodies : [setFencingToken, ...bodies]
 }
-
-/** Whether the operation is an append that changed the stream, or may have. All others only observe it. */
-export function isEffective({ outcome }: RecordedOperation): boolean {
-  return outcome.kind === 'appended' || outcome.kind === 'unknown'
-}

@@ -40,12 +40,13 @@ export function nextOperation(prng: Prng, state: KnownState, name: () => string)
   const kind = prng.next()
   if (kind >= APPENDS) return { kind: kind < APPENDS + READS ? 'read' : 'check-tail' }
   const fences = prng.chance(0.12)
-  // A fence may be a batch of its own.
-  const records = prng.below(3) + (fences ? 0 : 1)
+  const clears = fences && prng.chance(0.25)
+  // A fence may be a batch of its own. Without a token, it needs another record that makes it unique.
+  const records = prng.below(3) + (fences && !clears ? 0 : 1)
   return {
     kind: 'append',
     bodies: Array.from({ length: records }, name),
-    ...(fences && { setFencingToken: prng.chance(0.25) ? '' : name() }),
+    ...(fences && { setFencingToken: clears ? '' : name() }),
     ...(prng.chance(0.4) && { matchSeqNum: state.tail(prng) }),
     ...(prng.chance(0.4) && { fencingToken: state.token(prng) }),
   }
