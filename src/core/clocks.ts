@@ -28,6 +28,8 @@ export function confirmTime(
   // Another step is not the passing of an hour.
   if (seenAt !== undefined && now >= seenAt + STEP_MS_MIN) return { at, stepAt: now }
   if (now < stepAt + CONFIRM_MS) return known
+  // This clock was beyond the step before: another engine's clock has stepped there.
+  if (seenAt !== undefined && seenAt >= stepAt + CONFIRM_MS) return { at, stepAt: now }
   // Time has probably passed while nothing ran, since the first of two openings.
   if (seenAt === undefined) return confirmTime({ at: stepAt, stepAt: null }, now, seenAt)
   return { at: now, stepAt: null }

@@ -62,6 +62,17 @@ describe('the time that is confirmed', () => {
     expect(confirmedByOpenings(DAY, century)).toEqual({ at: DAY, stepAt: century })
   })
 
+  it('does not confirm a step by the clock of another engine, which was beyond it before', () => {
+    const [year, minute] = [365 * DAY, START + MINUTE]
+    const first = confirmTime({ at: START, stepAt: null }, START + year, undefined)
+    const behind = confirmTime(first, START - year, START - year)
+    const right = confirmTime(behind, START, START)
+    expect(right).toEqual({ at: START - year, stepAt: START })
+    const ahead = confirmTime(right, minute + year, START + year)
+    expect(ahead).toEqual({ at: START - year, stepAt: minute + year })
+    expect(confirmTime(ahead, minute, START)).toEqual({ at: START - year, stepAt: minute })
+  })
+
   it('goes back with the clock', () => {
     expect(confirmedAfter(-400 * DAY)).toEqual({ at: -400 * DAY, stepAt: null })
     expect(confirmedAfter(-400 * DAY, MINUTE)).toEqual({ at: -400 * DAY, stepAt: MINUTE })

@@ -26,6 +26,8 @@ export class EngineClock implements Clock {
   readonly #timers = new Set<() => void>()
   /** The open windows, with the time at which each began. */
   readonly #windows = new Map<ClockWindow, number>()
+  #latestTime = 0
+  #latestDeletionTime = 0
   #isStopped = false
 
   constructor(time: Clock, offsetMs: number, hasSharedClock: boolean) {
@@ -51,6 +53,18 @@ export class EngineClock implements Clock {
   /** The time by which the engine may delete. */
   get deletionTime(): number {
     return this.#hasSharedClock ? this.#time.now() : this.engineTime - this.#leapMs
+  }
+
+  /** The latest time that the engine may have used. */
+  get latestTime(): number {
+    this.#look()
+    return this.#latestTime
+  }
+
+  /** The latest time by which the engine may have deleted. */
+  get latestDeletionTime(): number {
+    this.#look()
+    return this.#latestDeletionTime
   }
 
   /** How far the clock of the storage was ahead when it was read last. */
@@ -88,8 +102,10 @@ export class EngineClock implements Clock {
 
   /** Sets the clock to another year, or back to the right one. */
   leap(toMs: number): void {
-    this.step(toMs - this.#leapMs)
-    this.#leapMs = toMs
+    this.#change(() => {
+      this.#offsetMs += toMs - this.#leapMs
+      this.#leapMs = toMs
+    })
   }
 
   watch(): ClockWindow {
@@ -103,24 +119,30 @@ export class EngineClock implements Clock {
   unwatch(window: ClockWindow): void {
     const began = this.#windows.get(window)
     if (began === undefined) return
-    this.#widen()
+    this.#look()
     window.elapsedMs = this.#time.now() - began
     this.#windows.delete(window)
   }
 
   stop(): void {
+    this.#look()
     this.#isStopped = true
     for (const cancel of [...this.#timers]) cancel()
   }
 
   #change(change: () => void): void {
-    this.#widen()
+    this.#look()
     change()
-    this.#widen()
+    this.#look()
   }
 
-  #widen(): void {
+  /** Notices what the clock shows. It only advances until it is set or corrected. */
+  #look(): void {
+    if (this.#isStopped) return
     const now = this.now() + this.#correctionMs
+    const deletionTime = this.#hasSharedClock ? this.#time.now() : now - this.#leapMs
+    this.#latestTime = Math.max(this.#latestTime, now)
+    this.#latestDeletionTime = Math.max(this.#latestDeletionTime, deletionTime)
     for (const window of this.#windows.keys()) {
       window.min = Math.min(window.min, now)
       window.max = Math.max(window.max, now)

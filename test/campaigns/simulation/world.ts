@@ -28,8 +28,6 @@ export class World extends Scheduler {
   isFaultFree = true
   readonly #storage: Storage
   readonly #sabotage: Sabotage
-  #latestTime = 0
-  #deletionTime = 0
   #attempts = 0
 
   private constructor(options: PlayOptions, storage: Storage, observed: StorageSession, sabotage: Sabotage) {
@@ -75,16 +73,15 @@ export class World extends Scheduler {
     return this.settings.hasSharedClock && this.#sabotage.ignoresSharedClock !== true
   }
 
-  /** The latest time that any engine has used. Read before a clock is set or stops. */
+  /** The latest time that any engine has used. */
   get latestTime(): number {
-    this.#lookAtClocks()
-    return this.#latestTime
+    return Math.max(0, ...this.engines.map(({ clock }) => clock.latestTime))
   }
 
   /** The latest time by which any engine may have deleted what has expired. */
   get deletionTime(): number {
-    this.#lookAtClocks()
-    return this.settings.hasSharedClock ? this.time.now() : this.#deletionTime
+    if (this.settings.hasSharedClock) return this.time.now()
+    return Math.max(0, ...this.engines.map(({ clock }) => clock.latestDeletionTime))
   }
 
   /** Whether a call that begins now may encounter failures of the storage. */
@@ -121,13 +118,5 @@ export class World extends Scheduler {
     const engine = await SimulatedEngine.open(this, `e${this.engines.length + 1}`, this.#storage)
     this.engines.push(engine)
     this.note(engine.name, 'opened')
-  }
-
-  #lookAtClocks(): void {
-    for (const { clock, hasEnded } of this.engines) {
-      if (hasEnded) continue
-      this.#latestTime = Math.max(this.#latestTime, clock.engineTime)
-      this.#deletionTime = Math.max(this.#deletionTime, clock.deletionTime)
-    }
   }
 }

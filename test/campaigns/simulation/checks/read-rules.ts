@@ -13,7 +13,10 @@ const UNARY_COUNT_MAX = 1_000
 const UNARY_BYTES_MIN = 800_000
 
 /** Returns the first position of a read opened at this moment, or undefined if it is beyond the tail. */
-export function startOf(query: ReadQuery, { log, state, tailTimestamp }: Moment): number | undefined {
+export function startOf(
+  query: ReadQuery,
+  { log, state, tailTimestamp, trimPoint }: Moment,
+): number | undefined {
   const { seqNum, timestamp, tailOffset = 0, clamp } = query
   if (seqNum !== undefined) {
     if (seqNum <= state.tail) return seqNum
@@ -22,7 +25,8 @@ export function startOf(query: ReadQuery, { log, state, tailTimestamp }: Moment)
   if (timestamp !== undefined) {
     const from = millisecondsOf(timestamp)
     if (from > tailTimestamp) return clamp ? state.tail : undefined
-    const first = log?.records.find((record) => record.timestamp >= from)
+    // A fork does not have the timestamps of what was trimmed from its source.
+    const first = log?.records.find((record) => record.seqNum >= trimPoint && record.timestamp >= from)
     return Math.min(first?.seqNum ?? state.tail, state.tail)
   }
   return Math.max(0, state.tail - tailOffset)
