@@ -75,7 +75,7 @@ export const BROKEN_ENGINES: readonly (readonly [
       reclaim: (limits) => session.reclaim({ ...limits, now: limits.now + 3_600_000 }),
     })),
   ],
-  ['engines that delete by their own clocks', 168, 400, () => ({ ignoresSharedClock: true })],
+  ['engines that delete by their own clocks', 311, 400, () => ({ ignoresSharedClock: true })],
   [
     'a client that repeats an append of unknown outcome',
     8,
