@@ -31,7 +31,6 @@ export const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = {
  * engine or the client is closed, and for holders of access tokens `authn` and `permission_denied`.
  */
 export abstract class Basin {
-  /** The name of the basin. */
   readonly name: string
 
   /** @internal */

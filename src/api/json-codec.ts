@@ -12,11 +12,8 @@ import { type CallOptions, signalOf } from './call-options.ts'
  * part of the interface that headwater uses.
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
-  /** The properties of the specification. */
   readonly '~standard': {
-    /** The version of the specification. */
     readonly version: 1
-    /** The library of the schema. */
     readonly vendor: string
     /** Validates a value, and may transform it. */
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>

@@ -52,7 +52,6 @@ function isWithin(max: number): Check {
 
 /** The ack of one record. */
 export interface RecordAck {
-  /** The sequence number of the record. */
   readonly seqNum: number
   /** The ack of the batch that contains it. */
   readonly batch: AppendAck

@@ -29,9 +29,7 @@ type AppendInput = RecordInput | readonly RecordInput[]
  * `permission_denied`.
  */
 export abstract class Stream {
-  /** The name of the stream. */
   readonly name: string
-  /** The name of its basin. */
   readonly basinName: string
   /** @internal */
   readonly context: StreamContext

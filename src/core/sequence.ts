@@ -33,7 +33,6 @@ export interface WriteState {
 
 /** The last batch of a producer. Persisted: keep stable. */
 export interface ProducerState {
-  /** The name of the producer. */
   readonly id: string
   /** The incarnation of the producer that appended last. */
   readonly epoch: number

@@ -25,7 +25,6 @@ export interface UsageModule {
 export interface UsageContext {
   /** Rejects with `HeadwaterError`, or `StorageConflict` for a condition that does not hold. */
   readonly session: StorageSession
-  /** The source of time. */
   readonly clock: Clock
   /** Receives failures that no call reports. */
   readonly onBackgroundError: (error: unknown) => void
@@ -56,17 +55,11 @@ export interface UsageRecorder {
 
 /** An append that became durable. */
 export interface AppendUsage {
-  /** The basin of the stream. */
   readonly basin: string
-  /** The log of the stream. */
   readonly logId: string
-  /** The storage class of the stream. */
   readonly storageClass: StorageClass
-  /** Number of records. */
   readonly records: number
-  /** Metered size of the records. */
   readonly meteredBytes: number
-  /** The connection of the caller. */
   readonly connection: UsageConnection
   /** The time at which the append became durable, in milliseconds. */
   readonly at: number
@@ -78,7 +71,6 @@ export interface AppendUsage {
 
 /** Records usage, stores it, and answers queries. */
 export interface UsageMeter extends UsageRecorder {
-  /** Answers metrics queries. */
   readonly metrics: MetricsService
   /** Totals since the engine was opened. */
   counters(): UsageCounters
@@ -90,7 +82,6 @@ export interface UsageMeter extends UsageRecorder {
 
 /** Answers metrics queries. Rejects with `invalid` for a malformed query, `storage` if the storage fails. */
 export interface MetricsService {
-  /** Returns the usage of the account. */
   account(query: MetricsQuery<AccountMetricSet>): Promise<readonly Metric[]>
   /** Returns the usage of a basin; no values if it does not exist. */
   basin(basin: string, query: MetricsQuery<BasinMetricSet>): Promise<readonly Metric[]>
@@ -108,21 +99,15 @@ export interface UsageCounters {
   readonly appendedRecords: number
   /** Bytes that became durable. */
   readonly appendedBytes: number
-  /** Batches delivered to readers. */
   readonly readBatches: number
-  /** Bytes delivered to readers. */
   readonly readBytes: number
-  /** Reads of one batch. */
   readonly unaryReads: number
-  /** Read sessions opened. */
   readonly streamingReads: number
   /** Seconds that appends were in the queue, because the bytes of unfinished appends are limited. */
   readonly appendQueueSeconds: HistogramCounts
   /** Seconds from then until they were durable. */
   readonly appendAckSeconds: HistogramCounts
-  /** Records of each append. */
   readonly appendBatchRecords: HistogramCounts
-  /** Bytes of each append. */
   readonly appendBatchBytes: HistogramCounts
 }
 
@@ -130,9 +115,7 @@ export interface UsageCounters {
 export interface HistogramCounts {
   /** Inclusive upper bounds, ascending; one bucket without a bound follows. */
   readonly bounds: readonly number[]
-  /** Observations in each bucket. */
   readonly counts: readonly number[]
-  /** Sum of all observed values. */
   readonly sum: number
 }
 

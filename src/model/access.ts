@@ -23,7 +23,6 @@ import {
 
 export const OPERATION_LEVELS = ['account', 'basin', 'stream'] as const
 
-/** A level of operation groups. */
 export type OperationLevel = (typeof OPERATION_LEVELS)[number]
 
 type Group = readonly [level: OperationLevel, access: keyof GroupPermissions]
@@ -75,13 +74,11 @@ export type ResourceSet = { readonly exact: string } | { readonly prefix: string
 
 /** The operations that a token permits, and the resources that it permits them on. `null` matches none. */
 export interface AccessScope {
-  /** The basins. */
   readonly basins: ResourceSet | null
   /** The streams, in all of these basins. */
   readonly streams: ResourceSet | null
   /** The access tokens, by id. */
   readonly accessTokens: ResourceSet | null
-  /** Permitted groups of operations. */
   readonly opGroups: Readonly<Record<OperationLevel, GroupPermissions>>
   /** Permitted operations besides the groups. Without duplicates, in the order of {@link OPERATIONS}. */
   readonly ops: readonly Operation[]
@@ -89,7 +86,6 @@ export interface AccessScope {
 
 /** The scope of a token to issue. Absent members permit nothing; at least one operation is required. */
 export interface AccessScopeInput extends Clearable<Omit<AccessScope, 'opGroups'>> {
-  /** Permitted groups of operations. */
   readonly opGroups?:
     | Clearable<Readonly<Record<OperationLevel, Settable<GroupPermissions>>>>
     | null
@@ -106,13 +102,11 @@ export interface AccessTokenInput {
   readonly expiresAtText?: string | undefined
   /** Adds the prefix of `scope.streams` to stream names and removes it from responses. Default false. */
   readonly autoPrefixStreams?: boolean | undefined
-  /** The operations and resources that the token permits. */
   readonly scope: AccessScopeInput
 }
 
 /** An issued token in a list. */
 export interface AccessTokenInfo {
-  /** The id that it was issued with. */
   readonly id: string
   /** The time at which it expires; null if it never does. */
   readonly expiresAt: Date | null
@@ -120,7 +114,6 @@ export interface AccessTokenInfo {
   readonly expiresAtText?: string | undefined
   /** Whether stream names are prefixed with the prefix of `scope.streams`. */
   readonly autoPrefixStreams: boolean
-  /** The operations and resources that the token permits. */
   readonly scope: AccessScope
 }
 
@@ -145,7 +138,6 @@ const RESOURCE_RULES = {
   accessTokens: [accessTokenIdProblem, accessTokenPrefixProblem],
 } as const satisfies Record<string, readonly [NameProblem, PrefixProblem]>
 
-/** A kind of resource that a scope restricts. */
 export type ResourceKind = keyof typeof RESOURCE_RULES
 
 /** The problem with the name or prefix of a resource set, if any. An empty name matches nothing. */

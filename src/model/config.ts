@@ -35,7 +35,6 @@ export interface StreamConfig {
   readonly retentionPolicy: RetentionPolicy
   /** How records get their timestamps. */
   readonly timestamping: {
-    /** Which timestamps records get. */
     readonly mode: TimestampingMode
     /** Whether a writer's timestamp may lie ahead. Otherwise it is capped at the time of the append. */
     readonly uncapped: boolean
@@ -54,9 +53,7 @@ export interface StreamConfig {
  * stored.
  */
 export interface StreamConfigInput extends Settable<Omit<StreamConfig, Group>> {
-  /** How records get their timestamps. */
   readonly timestamping?: Settable<StreamConfig['timestamping']> | undefined
-  /** The time after which a stream without records is deleted. */
   readonly deleteOnEmpty?: Settable<StreamConfig['deleteOnEmpty']> | undefined
 }
 
@@ -92,9 +89,7 @@ export type BasinConfigInput = Settable<BasinConfig>
  * shorter one applies to later records only.
  */
 export interface StreamReconfiguration extends Clearable<Omit<StreamConfig, Group>> {
-  /** How records get their timestamps. */
   readonly timestamping?: Clearable<StreamConfig['timestamping']> | null | undefined
-  /** The time after which a stream without records is deleted. */
   readonly deleteOnEmpty?: Clearable<StreamConfig['deleteOnEmpty']> | null | undefined
 }
 
@@ -103,7 +98,6 @@ export interface StreamReconfiguration extends Clearable<Omit<StreamConfig, Grou
  * the others, a value sets them. Existing streams keep their configuration and their cipher.
  */
 export interface BasinReconfiguration extends Clearable<Omit<BasinConfig, 'defaultStreamConfig'>> {
-  /** The defaults of new streams. */
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined
 }
 

@@ -117,7 +117,6 @@ export type ErrorCode = keyof typeof ERROR_KINDS
 export interface ErrorDetails extends Partial<Omit<HeadwaterError, 'code' | keyof ErrorKind | keyof Error>> {
   /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean | undefined
-  /** The underlying failure. */
   readonly cause?: unknown
 }
 

@@ -21,13 +21,11 @@ export const LOCATION: LocationInfo = Object.freeze({ name: 'aws:us-east-1', isP
 
 /** A basin in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface BasinInfo {
-  /** The name of the basin. */
   readonly name: string
   /** @internal The location of the basin, which only the wire protocol has. */
   readonly location: string
   /** Whether the basin can be used. */
   readonly state: 'active' | 'deleting'
-  /** The time of creation. */
   readonly createdAt: Date
   /** The time at which its deletion was requested; null unless it is being deleted. */
   readonly deletedAt: Date | null
@@ -35,9 +33,7 @@ export interface BasinInfo {
 
 /** A stream in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface StreamInfo {
-  /** The name of the stream. */
   readonly name: string
-  /** The time of creation. */
   readonly createdAt: Date
   /**
    * The time at which its deletion was requested; null unless it is being deleted. The name of a stream with
@@ -66,7 +62,6 @@ export type ProvisionResult = 'created' | 'updated' | 'noop'
 export interface Provisioned<Info> {
   /** Whether it was created, changed, or left as it was (`noop`). */
   readonly result: ProvisionResult
-  /** The basin or stream. */
   readonly info: Info
 }
 
@@ -132,7 +127,6 @@ export type StreamMetadata = Readonly<Record<string, string>>
 
 /** The end of a stream, whatever it holds: it is deleted. It never changes. */
 export type StreamExpiry =
-  /** The time of the deletion. */
   | { readonly at: Date }
   /** The seconds without an append or a read after which it is deleted: see {@link StreamCreation}. */
   | { readonly idleSeconds: number }

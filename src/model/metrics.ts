@@ -12,13 +12,9 @@ export const BASIN_METRIC_SETS = [
 ] as const
 export const STREAM_METRIC_SETS = ['storage'] as const
 
-/** A metric set of the account. */
 export type AccountMetricSet = (typeof ACCOUNT_METRIC_SETS)[number]
-/** A metric set of a basin. */
 export type BasinMetricSet = (typeof BASIN_METRIC_SETS)[number]
-/** A metric set of a stream. */
 export type StreamMetricSet = (typeof STREAM_METRIC_SETS)[number]
-/** A metric set of any level. */
 export type MetricSet = AccountMetricSet | BasinMetricSet | StreamMetricSet
 
 export const METRIC_INTERVALS = ['minute', 'hour', 'day'] as const
@@ -27,7 +23,6 @@ export type MetricInterval = (typeof METRIC_INTERVALS)[number]
 
 /** Selects usage metrics of a range of time. */
 export interface MetricsQuery<Set extends MetricSet = MetricSet> {
-  /** The metric set. */
   readonly set: Set
   /** Start of the range, required. The interval that contains it is included as a whole. */
   readonly start?: Time | undefined
@@ -37,7 +32,6 @@ export interface MetricsQuery<Set extends MetricSet = MetricSet> {
   readonly interval?: MetricInterval | undefined
 }
 
-/** The unit of a metric's values. */
 export type MetricUnit = 'bytes' | 'operations'
 
 /** The start of an interval in milliseconds since the Unix epoch, and its value. */
@@ -48,16 +42,13 @@ export type Metric = { readonly name: string } & (
   | {
       /** Totals of intervals, by time. Intervals without usage are absent. */
       readonly kind: 'accumulation'
-      /** The unit of the values. */
       readonly unit: MetricUnit
-      /** The length of the intervals. */
       readonly interval: MetricInterval
       readonly values: readonly MetricPoint[]
     }
   | {
       /** Measurements, by time: the last one of each interval, or now for the current interval. */
       readonly kind: 'gauge'
-      /** The unit of the values. */
       readonly unit: MetricUnit
       readonly values: readonly MetricPoint[]
     }

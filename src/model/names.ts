@@ -49,7 +49,6 @@ export function streamNameProblem(name: string): string | undefined {
 
 /** The names of a stream and its basin. */
 export interface StreamRef {
-  /** The name of the basin. */
   readonly basin: string
   /** The name of the stream in the storage. */
   readonly stream: string

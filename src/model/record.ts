@@ -16,7 +16,6 @@ interface StoredRecord<Content> {
   readonly timestamp: number
   /** The headers in the order in which they were appended. */
   readonly headers: readonly (readonly [name: Content, value: Content])[]
-  /** The content. */
   readonly body: Content
   /** The effect of the record, if it is a command record (docs/protocol.md "Command records"). */
   readonly command?: Command | undefined

@@ -102,7 +102,6 @@ export class Permit {
     return resolved
   }
 
-  /** Returns the name by which the caller knows a stream. */
   shownName(stream: string): string {
     return shownName(this.#grant, stream)
   }
@@ -122,15 +121,15 @@ export class Permit {
    * Lists the resources that the caller may see, by their names in the storage. Resolves to
    * {@link EMPTY_PAGE} when it may see none of those queried.
    */
-  async list<Item>(
+  async list<Item extends { readonly name: string } | { readonly id: string }>(
     kind: ResourceKind,
     query: ListQuery,
     list: (query: ListQuery) => Promise<Page<Item>>,
-    nameOf: (item: Item) => string,
   ): Promise<Page<Item>> {
     const set = this.#grant.scope[kind]
     const scoped = scopedQuery(set, kind === 'streams' ? prefixedQuery(this.#grant, query) : query)
-    return scoped === undefined ? EMPTY_PAGE : withinSet(set, await list(scoped), nameOf)
+    if (scoped === undefined) return EMPTY_PAGE
+    return withinSet(set, await list(scoped), (item) => ('id' in item ? item.id : item.name))
   }
 }
 

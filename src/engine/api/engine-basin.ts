@@ -133,11 +133,8 @@ export class EngineBasin extends Basin {
   override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
     return this.#run('list-streams', options, async (permit) => {
-      const page = await permit.list(
-        'streams',
-        query,
-        (scoped) => this.#services.streams.list(this.name, scoped),
-        ({ name }) => name,
+      const page = await permit.list('streams', query, (scoped) =>
+        this.#services.streams.list(this.name, scoped),
       )
       // A missing basin is reported even to a caller that may see none of its streams.
       if (page === EMPTY_PAGE) await this.#services.streams.list(this.name, { ...query, limit: 1 })

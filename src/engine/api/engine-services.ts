@@ -38,7 +38,6 @@ export interface EngineStats {
   readonly waitingAppends: number
   /** Metered bytes of the appends that are not in flight. */
   readonly waitingAppendBytes: number
-  /** Streams in the table. */
   readonly cachedStreams: number
   /**
    * Whether an append failed with `storage_full`, and none as large has succeeded since, as far as the

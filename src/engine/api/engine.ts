@@ -156,12 +156,7 @@ export class Engine extends Headwater {
   override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
     return this.#caller.run('list-basins', {}, options, (permit) =>
-      permit.list(
-        'basins',
-        query,
-        (scoped) => this.#services.basins.list(scoped),
-        ({ name }) => name,
-      ),
+      permit.list('basins', query, (scoped) => this.#services.basins.list(scoped)),
     )
   }
 
@@ -179,12 +174,7 @@ export class Engine extends Headwater {
   ): Promise<Page<AccessTokenInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
     return this.#caller.run('list-access-tokens', {}, options, (permit) =>
-      permit.list(
-        'accessTokens',
-        query,
-        (scoped) => this.#services.tokens.list(scoped),
-        ({ id }) => id,
-      ),
+      permit.list('accessTokens', query, (scoped) => this.#services.tokens.list(scoped)),
     )
   }
 

@@ -21,7 +21,6 @@ import { SEALED_FORMATS, type Sealed } from '../../storage/sealed-block.ts'
  * ```
  */
 export interface CipherSuite {
-  /** The cipher that it implements. */
   readonly name: Cipher
   /**
    * Why the cipher is not available, on a stand-in for one that could not be loaded. Operations that need the

@@ -21,11 +21,10 @@ import {
   streamKey,
   type Versioned,
 } from '../../storage/documents.ts'
-import { StorageConflict } from '../../storage/errors.ts'
 import type { EngineContext } from '../context.ts'
-import { conflictError, nameReserved } from '../errors.ts'
+import { nameReserved } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
-import { type Catalog, CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
+import { type Catalog, type Commit, unlessConflicting } from '../streams/catalog.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
 
 export interface DeadlinesContext extends EngineContext {
@@ -179,21 +178,16 @@ export class Deadlines {
   }
 
   /** Deletes a stream that has expired. Resolves to whether it did, or another engine has. */
-  async #expire(ref: StreamRef, logId: string, now: number): Promise<boolean> {
+  #expire(ref: StreamRef, logId: string, now: number): Promise<boolean> {
     const { session, remove } = this.#context
-    for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
+    return unlessConflicting(async () => {
       const { document, head } = await this.#current(ref, logId)
       if (head === undefined) return true
       if ((await this.#decide('expiry', document.value, head, now)) !== 'delete') return false
-      try {
-        const commit = (removal: readonly CatalogChange[]) => session.commit(removal)
-        await remove(commit, document, { expectSeqNum: head.tail.seqNum })
-        return true
-      } catch (error) {
-        if (!StorageConflict.is(error)) throw error
-      }
-    }
-    throw conflictError()
+      const commit = (removal: readonly CatalogChange[]) => session.commit(removal)
+      await remove(commit, document, { expectSeqNum: head.tail.seqNum })
+      return true
+    })
   }
 
   /** Records a read of a stream that expires when it is idle, if it is time to. */

@@ -26,7 +26,6 @@ export interface OpenReadOptions extends ReadPolicy {
 export interface StreamDescription {
   /** Identifies the stream: no other one of the storage ever had it. */
   readonly id: string
-  /** The metadata that was given at its creation. */
   readonly metadata: StreamMetadata
   /** The time at which it is deleted; undefined is never. */
   readonly expiry: Expiry | undefined

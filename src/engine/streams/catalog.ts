@@ -115,14 +115,16 @@ export class Catalog {
   }
 
   /**
-   * Changes what `key` names. Changes of one key run in the order of the calls. An attempt that loses a race
-   * against another engine is repeated. Rejects with `transaction_conflict` after 20 attempts.
+   * Changes what `key` names, as {@link unlessConflicting} does. Changes of one key run in the order of the
+   * calls.
    */
   async change<Result>(
     key: string,
     attempt: (commit: Commit, isRepeated: boolean) => Promise<Result>,
   ): Promise<Result> {
-    const change = this.#changeAfter(this.#changes.get(key), attempt)
+    const commit: Commit = (changes) => this.#session.commit(changes)
+    const run = () => unlessConflicting((isRepeated) => attempt(commit, isRepeated))
+    const change = this.#changes.has(key) ? this.pendingChange(key).then(run) : run()
     this.#changes.set(key, change)
     try {
       return await change
@@ -130,22 +132,23 @@ export class Catalog {
       if (this.#changes.get(key) === change) this.#changes.delete(key)
     }
   }
+}
 
-  async #changeAfter<Result>(
-    earlier: Promise<unknown> | undefined,
-    attempt: (commit: Commit, isRepeated: boolean) => Promise<Result>,
-  ): Promise<Result> {
-    // Its caller learns of a failure.
-    if (earlier !== undefined) await earlier.catch(() => {})
-    for (let i = 0; i < CONFLICTS_MAX; i++) {
-      try {
-        return await attempt((changes) => this.#session.commit(changes), i > 0)
-      } catch (error) {
-        if (!StorageConflict.is(error)) throw error
-      }
+/**
+ * Makes an attempt, and repeats it if it loses a race against another engine. Rejects with
+ * `transaction_conflict` after 20 attempts.
+ */
+export async function unlessConflicting<Result>(
+  attempt: (isRepeated: boolean) => Promise<Result>,
+): Promise<Result> {
+  for (let i = 0; i < CONFLICTS_MAX; i++) {
+    try {
+      return await attempt(i > 0)
+    } catch (error) {
+      if (!StorageConflict.is(error)) throw error
     }
-    throw conflictError()
   }
+  throw conflictError()
 }
 
 export function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
