@@ -17,7 +17,7 @@ export type { ReadEvent, RecordCursor } from './api/record-cursor.ts'
 export type { Stream } from './api/stream.ts'
 /** @internal */
 export type { Resource } from './core/permission.ts'
-export type { Engine } from './engine/api/engine.ts'
+export { type Engine, open } from './engine/api/engine.ts'
 /** @internal */
 export type { EngineBasin } from './engine/api/engine-basin.ts'
 export type { EngineStats } from './engine/api/engine-services.ts'
@@ -26,7 +26,6 @@ export type { EngineStream } from './engine/api/engine-stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 /** @internal */
 export type { ReadCursor } from './engine/log/follow.ts'
-export { open } from './engine/open.ts'
 export type { OpenOptions } from './engine/options.ts'
 /** @internal */
 export type { StreamDescription } from './engine/service/read-service.ts'

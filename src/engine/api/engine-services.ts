@@ -12,12 +12,12 @@ import { AppendService } from '../service/append-service.ts'
 import { BackgroundWork } from '../service/background.ts'
 import { BasinService } from '../service/basin-service.ts'
 import { ConfirmedClock } from '../service/confirmed-clock.ts'
-import { Deadlines, firstDeadlines } from '../service/deadlines.ts'
+import { Deadlines } from '../service/deadlines.ts'
+import { StreamBuilder } from '../service/fork.ts'
 import { ReadService } from '../service/read-service.ts'
 import { StreamService } from '../service/stream-service.ts'
 import { Catalog } from '../streams/catalog.ts'
 import { StreamCreator } from '../streams/create.ts'
-import { StreamBuilder } from '../streams/fork.ts'
 import { StreamTable } from '../streams/table.ts'
 
 /** Counts of what is open in an engine. */
@@ -110,9 +110,8 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   })
   const appends = new AppendService({ ...context, table, admission, work })
   const reads = new ReadService({ ...context, table, admission, readBudget, deadlines })
-  const creator = new StreamCreator({ ...context, catalog, firstDeadlines })
-  const find = deadlines.find.bind(deadlines)
-  const builder = new StreamBuilder({ ...context, catalog, creator, table, reads, find })
+  const creator = new StreamCreator({ ...context, catalog })
+  const builder = new StreamBuilder({ ...context, catalog, creator, table, reads, deadlines })
   const parts = { catalog, table, creator, builder, deadlines, work }
   const streams: StreamService = new StreamService({ ...context, ...parts })
   const basins = new BasinService({ ...context, catalog, streams })

@@ -24,14 +24,15 @@ import {
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import { locationNameProblem, type StreamRef } from '../../model/names.ts'
 import { assertMembers, assertText, ownCopy } from '../../model/validation.ts'
-import { unlessAborted } from '../../runtime/abort.ts'
+import { onAbort, unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
-import type { AlternativeOperations, Caller } from '../access/caller.ts'
+import { type AlternativeOperations, Caller } from '../access/caller.ts'
 import type { ReadShare } from '../log/read-budget.ts'
+import { engineSettings, type OpenOptions } from '../options.ts'
 import type { ExpectedIdentity } from '../streams/table.ts'
 import type { UsageConnection, UsageCounters } from '../usage.ts'
 import { EngineBasin } from './engine-basin.ts'
-import type { EngineServices, EngineStats } from './engine-services.ts'
+import { type EngineServices, type EngineStats, openServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
 
 const ENSURE_BASIN: AlternativeOperations<Provisioned<BasinInfo>> = {
@@ -284,4 +285,26 @@ export class Engine extends Headwater {
     signalOf(options)?.throwIfAborted()
     return this.#caller.track(call)
   }
+}
+
+/**
+ * Opens an engine on a storage.
+ *
+ * ```ts
+ * const hw = await open({ storage: memory() })
+ * const chat = hw.basin('my-app').stream('chats/42')
+ * await chat.append('hello')
+ * ```
+ *
+ * Errors: `storage` when the storage cannot be opened; `invalid` for invalid options.
+ */
+export async function open(options: OpenOptions): Promise<Engine> {
+  const settings = engineSettings(options)
+  const { signal } = options
+  const services = await openServices(settings, signal)
+  if (signal !== undefined) {
+    const ignore = onAbort(signal, () => services.close().catch(settings.onBackgroundError))
+    onAbort(services.closing, ignore)
+  }
+  return new Engine(services, Caller.owner(services))
 }

@@ -1,7 +1,6 @@
 import {
   decideDeleteOnEmpty,
   decideExpiry,
-  firstCheckAt,
   isReadRecorded,
   type LifetimeDecision,
   streamExpiresAt,
@@ -36,22 +35,6 @@ export interface DeadlinesContext extends EngineContext {
     stream: Versioned<StreamDocument>,
     condition: { readonly expectSeqNum: number },
   ) => Promise<void>
-}
-
-export function firstDeadlines(document: StreamDocument): CatalogChange[] {
-  const { basin, name, logId, createdAt, expiry } = document
-  const whenEmpty = emptyDeadline(document, createdAt)
-  if (expiry === undefined) return whenEmpty
-  const at = streamExpiresAt(expiry, { createdAt, appendedAt: createdAt })
-  return [...whenEmpty, putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
-}
-
-/** Schedules the first check of a stream with delete-on-empty. */
-export function emptyDeadline(document: StreamDocument, now: number): CatalogChange[] {
-  const { minAgeSeconds } = document.config.deleteOnEmpty
-  if (minAgeSeconds === 0) return []
-  const { basin, name, logId } = document
-  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId, kind: 'empty' })]
 }
 
 /**

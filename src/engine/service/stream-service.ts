@@ -1,5 +1,4 @@
 import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
-import type { Expiry } from '../../core/lifetime.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import { extendRetention, type RetentionExtension } from '../../core/retention.ts'
 import {
@@ -26,11 +25,11 @@ import { StorageConflict } from '../../storage/errors.ts'
 import type { EngineContext } from '../context.ts'
 import { streamExists, streamNotFound } from '../errors.ts'
 import { type Catalog, type Commit, deleteStream } from '../streams/catalog.ts'
-import { createLog, type StreamCreator } from '../streams/create.ts'
-import { type InitialContent, releaseSource, type StreamBuilder } from '../streams/fork.ts'
+import { createLog, emptyDeadline, type StreamCreator } from '../streams/create.ts'
 import type { StreamTable } from '../streams/table.ts'
 import type { BackgroundWork } from './background.ts'
-import { type Deadlines, emptyDeadline } from './deadlines.ts'
+import type { Deadlines } from './deadlines.ts'
+import { type InitialContent, releaseSource, type StreamBuilder } from './fork.ts'
 
 /** Throws if the change that was decided on is not permitted. */
 export type ChangeCheck = (change: 'create' | 'update') => void
@@ -79,11 +78,8 @@ export class StreamService {
       const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') throw streamExists(ref)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
-      const document: StreamDocument = {
-        ...creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
-        metadata,
-        expiry: expiry && storedExpiry(expiry),
-      }
+      const settings = { config, defaultRetention, creationKey, metadata, expiry }
+      const document = creator.newStream(basin.value, ref, settings)
       if (content === undefined) {
         await creator.add(commit, document, basin)
         return { result: 'created', info: streamInfo(document) }
@@ -113,7 +109,7 @@ export class StreamService {
         const document = await this.#reconfigure(commit, existing!, desired)
         return { result: 'updated', info: streamInfo(document) }
       }
-      const document = creator.newStream(basin.value, ref, config, null, defaultRetention)
+      const document = creator.newStream(basin.value, ref, { config, defaultRetention })
       await creator.add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
     })
@@ -128,20 +124,14 @@ export class StreamService {
   ): Promise<StreamInfo> {
     const { catalog, creator, deadlines } = this.#context
     assertMembers(restored, RESTORED_STREAM, 'restored')
-    const { config = {}, start, fencingToken = '', cipher, metadata, expiry } = restored
+    const { start, fencingToken = '', ...settings } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
     const tail: StreamPosition = { seqNum: start.seqNum, timestamp: millisecondsOf(start.timestamp) }
     if (createsBasin) await catalog.createBasinIfMissing(ref.basin, defaultRetention)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await catalog.activeBasin(ref.basin)
       if ((await deadlines.find(ref)) !== undefined) throw streamExists(ref)
-      const stream = creator.newStream(basin.value, ref, config, null, defaultRetention)
-      const document: StreamDocument = {
-        ...stream,
-        ...(cipher !== undefined && { cipher }),
-        metadata,
-        expiry: expiry && storedExpiry(expiry),
-      }
+      const document = creator.newStream(basin.value, ref, { ...settings, defaultRetention })
       await creator.add(commit, document, basin, [createLog(document, { tail, fencingToken })])
       return streamInfo(document)
     })
@@ -311,8 +301,4 @@ function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: St
     ...(metadata !== undefined && { metadata }),
     ...(expiry !== undefined && { expiry: 'at' in expiry ? { at: new Date(expiry.at) } : expiry }),
   }
-}
-
-function storedExpiry(expiry: NonNullable<StreamCreation['expiry']>): Expiry {
-  return 'at' in expiry ? { at: millisecondsOf(expiry.at) } : { idleSeconds: expiry.idleSeconds }
 }

@@ -1,10 +1,14 @@
 import { mergeStreamConfig } from '../../core/config.ts'
+import { type Expiry, firstCheckAt, streamExpiresAt } from '../../core/lifetime.ts'
 import { assertStreamConfig, type RetentionPolicy, type StreamConfigInput } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
+import type { RestoredStream, StreamCreation } from '../../model/info.ts'
 import { type StreamRef, streamNameProblem } from '../../model/names.ts'
+import { millisecondsOf } from '../../model/validation.ts'
 import type { CatalogChange, LogStart } from '../../storage/contract.ts'
 import {
   type BasinDocument,
+  putDeadline,
   putStream,
   type StreamDocument,
   streamKey,
@@ -27,10 +31,16 @@ export interface CreationPolicy {
   readonly isConfigDenied?: boolean | undefined
 }
 
+/** What a new stream is made of, besides its name and the defaults of its basin. */
+interface NewStream extends Pick<RestoredStream, 'config' | 'cipher' | 'metadata' | 'expiry'> {
+  /** The retention if nothing else sets one. */
+  readonly defaultRetention: RetentionPolicy | undefined
+  /** See `core/provision.ts`. */
+  readonly creationKey?: string | null
+}
+
 export interface StreamCreatorContext extends EngineContext {
   readonly catalog: Catalog
-  /** Schedules the automatic deletion of a new stream. */
-  readonly firstDeadlines: (document: StreamDocument) => readonly CatalogChange[]
 }
 
 /** Creates streams: explicitly, and on first use. */
@@ -44,9 +54,7 @@ export class StreamCreator {
   newStream(
     { config: { defaultStreamConfig, streamCipher } }: BasinDocument,
     ref: StreamRef,
-    config: StreamConfigInput,
-    creationKey: string | null,
-    defaultRetention: RetentionPolicy | undefined,
+    { config = {}, defaultRetention, creationKey = null, cipher, metadata, expiry }: NewStream,
   ): StreamDocument {
     return {
       basin: ref.basin,
@@ -54,9 +62,11 @@ export class StreamCreator {
       logId: this.#context.newId(),
       createdAt: this.#context.clock.now(),
       config: mergeStreamConfig(config, defaultStreamConfig, defaultRetention),
-      cipher: streamCipher,
+      cipher: cipher === undefined ? streamCipher : cipher,
       epoch: 1,
       creationKey,
+      metadata,
+      expiry: expiry && storedExpiry(expiry),
     }
   }
 
@@ -74,7 +84,7 @@ export class StreamCreator {
       { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
       putStream(document, null),
       ...changes,
-      ...this.#context.firstDeadlines(document),
+      ...firstDeadlines(document),
     ])
     this.#context.usage.basinActive(document.basin)
   }
@@ -105,14 +115,35 @@ export class StreamCreator {
       const mayExist = isRepeated || isConfigDenied
       if (mayExist && (await catalog.stream(ref)) !== undefined) return undefined
       if (isConfigDenied) throw permissionDenied()
-      const document = this.newStream(basin.value, ref, config, null, defaultRetention)
+      const document = this.newStream(basin.value, ref, { config, defaultRetention })
       await this.add(commit, document, basin)
       return document
     })
   }
 }
 
+function storedExpiry(expiry: NonNullable<StreamCreation['expiry']>): Expiry {
+  return 'at' in expiry ? { at: millisecondsOf(expiry.at) } : { idleSeconds: expiry.idleSeconds }
+}
+
 /** Creates the log of a new stream, which may begin at a position. */
 export function createLog({ logId, epoch, createdAt }: StreamDocument, start?: LogStart): CatalogChange {
   return { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) }
+}
+
+/** Schedules the automatic deletion of a new stream. */
+export function firstDeadlines(document: StreamDocument): CatalogChange[] {
+  const { basin, name, logId, createdAt, expiry } = document
+  const whenEmpty = emptyDeadline(document, createdAt)
+  if (expiry === undefined) return whenEmpty
+  const at = streamExpiresAt(expiry, { createdAt, appendedAt: createdAt })
+  return [...whenEmpty, putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
+}
+
+/** Schedules the first check of a stream with delete-on-empty. */
+export function emptyDeadline(document: StreamDocument, now: number): CatalogChange[] {
+  const { minAgeSeconds } = document.config.deleteOnEmpty
+  if (minAgeSeconds === 0) return []
+  const { basin, name, logId } = document
+  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId, kind: 'empty' })]
 }

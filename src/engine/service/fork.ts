@@ -3,8 +3,6 @@ import type { EncryptionKey } from '../../model/encryption-key.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { StreamRef } from '../../model/names.ts'
-import type { StreamTail } from '../../model/position.ts'
-import type { ReadQuery } from '../../model/read-query.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { CatalogChange, Head, LogStart, StorageSession } from '../../storage/contract.ts'
 import {
@@ -20,13 +18,14 @@ import {
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { emptyHead } from '../../storage/heads.ts'
-import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { EngineContext } from '../context.ts'
 import { forkTrimmed, streamExists, streamNotFound } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
-import { type Catalog, type Commit, deleteStream } from './catalog.ts'
-import { createLog, type StreamCreator } from './create.ts'
-import type { StreamTable, StreamTarget } from './table.ts'
+import { type Catalog, type Commit, deleteStream } from '../streams/catalog.ts'
+import { createLog, type StreamCreator } from '../streams/create.ts'
+import type { StreamTable, StreamTarget } from '../streams/table.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { ReadService } from './read-service.ts'
 
 /** How long a creation may take until what it left is removed, in milliseconds. */
 const CREATION_MS_MAX = 3_600_000
@@ -38,22 +37,12 @@ export interface InitialContent {
   readonly key: EncryptionKey | undefined
 }
 
-interface SourceReads {
-  describe(target: StreamTarget): Promise<{ readonly tail: StreamTail; readonly trimPoint: number }>
-  open(
-    target: StreamTarget,
-    query: ReadQuery,
-    policy: { readonly allowsEmpty: 'always' },
-  ): Promise<{ nextStored(): Promise<ReadBatch | undefined>; close(): void } | undefined>
-}
-
 export interface StreamBuilderContext extends EngineContext {
   readonly catalog: Catalog
   readonly creator: StreamCreator
   readonly table: StreamTable
-  readonly reads: SourceReads
-  /** Resolves to undefined if there is no stream, or it has expired. */
-  readonly find: (ref: StreamRef) => Promise<Versioned<StreamDocument> | undefined>
+  readonly reads: ReadService
+  readonly deadlines: Deadlines
 }
 
 /**
@@ -173,13 +162,13 @@ export class StreamBuilder {
     source: StreamRef,
     changes: readonly CatalogChange[],
   ): Promise<void> {
-    const { catalog, creator, find } = this.#context
+    const { catalog, creator, deadlines } = this.#context
     // Forks of one stream in turn, because each changes its document.
     await catalog.change(`fork\0${streamKey(source.basin, source.stream)}`, async (commit, isRepeated) => {
       const ref = { basin: document.basin, stream: document.name }
-      if (isRepeated && (await find(ref)) !== undefined) throw streamExists(ref)
+      if (isRepeated && (await deadlines.find(ref)) !== undefined) throw streamExists(ref)
       const current = isRepeated ? await catalog.activeBasin(ref.basin) : basin
-      const forked = await find(source)
+      const forked = await deadlines.find(source)
       if (forked === undefined || forked.value.logId !== document.forkOf?.logId) throw streamNotFound(source)
       const counted = putStream({ ...forked.value, forks: (forked.value.forks ?? 0) + 1 }, forked.version)
       await creator.add(commit, document, current, [...changes, counted])
@@ -189,7 +178,7 @@ export class StreamBuilder {
 
 /** The stored records of a stream in `[from, end)`, in batches that are not empty. */
 async function* recordsOf(
-  reads: SourceReads,
+  reads: ReadService,
   target: StreamTarget,
   from: number,
   end: number,
