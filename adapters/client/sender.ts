@@ -2,7 +2,7 @@ import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { type AnySignal, type SharedSignal, unlessAnyAborted } from '../../src/runtime/abort.ts'
+import { type AnySignal, type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isNode } from '../../src/runtime/node.ts'
 import { nodeZlib } from '../../src/wire/codecs.ts'
@@ -113,7 +113,7 @@ export class Sender {
     const elapsed = new Promise<void>((resolve) => {
       cancel = clock.schedule(ms, resolve)
     })
-    await unlessAnyAborted([this.closing, signal], elapsed).finally(() => cancel())
+    await unlessAborted(this.closing, unlessAborted(signal, elapsed)).finally(() => cancel())
   }
 
   /**

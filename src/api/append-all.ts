@@ -2,7 +2,7 @@ import { assertFencingToken, type RecordInput } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { assertMembers } from '../model/validation.ts'
-import { type AnySignal, onAnyAbort, unlessAnyAborted } from '../runtime/abort.ts'
+import { type AnySignal, onAnyAbort, unlessAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
@@ -39,7 +39,7 @@ export function inputSink<Input>(
     open: () => stream.appendSession({ signal }),
     submit: async (session, input, ending) => {
       const encoded = encode(input)
-      const batch = isPromise(encoded) ? await unlessAnyAborted([signal, ending], encoded) : encoded
+      const batch = isPromise(encoded) ? await unlessAborted(signal, unlessAborted(ending, encoded)) : encoded
       return session.submit(batch, { fencingToken })
     },
     signals: [closing, signal],

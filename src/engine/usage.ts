@@ -30,8 +30,27 @@ export interface UsageContext {
   readonly onBackgroundError: (error: unknown) => void
 }
 
-/** Records operations for the usage metrics. Calls are cheap, synchronous and never throw. */
-export interface UsageRecorder {
+/** An append that became durable. */
+export interface AppendUsage {
+  readonly basin: string
+  readonly logId: string
+  readonly storageClass: StorageClass
+  readonly records: number
+  readonly meteredBytes: number
+  readonly connection: UsageConnection
+  /** The time at which the append became durable, in milliseconds. */
+  readonly at: number
+  /** Milliseconds in the queue: the bytes of unfinished appends are limited. */
+  readonly queueMs: number
+  /** Milliseconds from then until it became durable. */
+  readonly ackMs: number
+}
+
+/**
+ * Records usage, stores it, and answers queries. The calls that record are cheap and synchronous, and never
+ * throw.
+ */
+export interface UsageMeter {
   /** An operation succeeded, in the basin if it is not an operation of the account. */
   operation(operation: Operation, basin: string | undefined): void
   /** An append became durable. */
@@ -51,26 +70,6 @@ export interface UsageRecorder {
   basinActive(basin: string): void
   /** The deletion of a basin is complete. */
   basinDeleted(basin: string): void
-}
-
-/** An append that became durable. */
-export interface AppendUsage {
-  readonly basin: string
-  readonly logId: string
-  readonly storageClass: StorageClass
-  readonly records: number
-  readonly meteredBytes: number
-  readonly connection: UsageConnection
-  /** The time at which the append became durable, in milliseconds. */
-  readonly at: number
-  /** Milliseconds in the queue: the bytes of unfinished appends are limited. */
-  readonly queueMs: number
-  /** Milliseconds from then until it became durable. */
-  readonly ackMs: number
-}
-
-/** Records usage, stores it, and answers queries. */
-export interface UsageMeter extends UsageRecorder {
   readonly metrics: MetricsService
   /** Totals since the engine was opened. */
   counters(): UsageCounters

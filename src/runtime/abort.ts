@@ -115,11 +115,3 @@ export function unlessAborted<Result>(
   if (discard !== undefined) settled.catch(() => work.then(discard).catch(() => {}))
   return settled
 }
-
-/** Does the same as {@link unlessAborted}, with several signals. */
-export function unlessAnyAborted<Result>(
-  signals: readonly (AnySignal | undefined)[],
-  work: Promise<Result>,
-): Promise<Result> {
-  return signals.reduce((settled, signal) => unlessAborted(signal, settled), work)
-}

@@ -15,7 +15,6 @@ export type {
   UsageCounters,
   UsageMeter,
   UsageModule,
-  UsageRecorder,
 } from '../engine/usage.ts'
 
 /**

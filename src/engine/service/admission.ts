@@ -1,13 +1,7 @@
 import { invalid } from '../../model/errors.ts'
 import { ByteSemaphore, RejectingQuota } from '../../runtime/quotas.ts'
 import { closedError } from '../errors.ts'
-
-/** Limits that {@link Admission} enforces, for all callers of an engine together. */
-export interface AdmissionLimits {
-  readonly appendInFlightBytes: number
-  readonly appendWaitingBytes: number
-  readonly openSessions: number
-}
+import type { EngineLimits } from '../options.ts'
 
 /** Decides which appends and sessions are accepted, delayed or rejected. Closing waits for the accepted. */
 export class Admission {
@@ -19,7 +13,7 @@ export class Admission {
   readonly #calls = new Set<Promise<unknown>>()
   #isClosed = false
 
-  constructor({ appendInFlightBytes, appendWaitingBytes, openSessions }: AdmissionLimits) {
+  constructor({ appendInFlightBytes, appendWaitingBytes, openSessions }: EngineLimits) {
     this.#pendingBytes = new RejectingQuota(
       'limits.appendWaitingBytes',
       appendWaitingBytes,
