@@ -2,7 +2,7 @@ import { assertFencingToken, type RecordInput } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { assertMembers } from '../model/validation.ts'
-import { type AnySignal, onAnyAbort, unlessAborted } from '../runtime/abort.ts'
+import { type AnySignal, onAnyAbort, SharedSignal, unlessAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
@@ -97,29 +97,24 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
   }
 }
 
+type Step = 'acked' | 'submitted' | 'done'
+
 /** Submits each input to a session and yields the acks in order. */
 async function* generateAcks<Input>(
   source: AsyncIterable<Input> | Iterable<Input>,
   { open, submit, signals }: InputSink<Input>,
 ): AsyncGenerator<AppendAck, void, undefined> {
-  const cleanups: (() => void)[] = []
-  const aborted = new Promise<never>((_, reject) => {
-    cleanups.push(onAnyAbort(signals, reject))
-  })
-  aborted.catch(() => {})
+  const ending = new SharedSignal()
+  const ignoreSignals = onAnyAbort(signals, (reason) => ending.abort(reason))
+  let unsubscribe = () => {}
   const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
   let isExhausted = false
   let session: AppendSession | undefined
   let failure: { readonly error: unknown } | undefined
   try {
-    const opening = open()
-    const opened = await Promise.race([opening, aborted]).catch((error: unknown) => {
-      // The session may still open after the generator has ended.
-      opening.then((late) => late.close()).catch(() => {})
-      throw error
-    })
+    const opened = await unlessAborted(ending, open(), (late) => late.close())
     session = opened
-    const sessionEnded = new Promise<'done'>((resolve) => {
+    const sessionEnded = new Promise<Step>((resolve) => {
       // The session can fail while the source is idle; by then all of its acks have been delivered.
       const subscription = opened.acks$.subscribe({
         error: (error: unknown) => {
@@ -127,12 +122,12 @@ async function* generateAcks<Input>(
           resolve('done')
         },
       })
-      cleanups.push(() => subscription.unsubscribe())
+      unsubscribe = () => subscription.unsubscribe()
     })
     const outstanding: Promise<AppendAck>[] = []
-    let submitting: Promise<'submitted' | 'done'> | undefined
+    let submitting: Promise<Step> | undefined
     let isDone = false
-    const submitNext = async () => {
+    const submitNext = async (): Promise<Step> => {
       try {
         const input = await inputs.next()
         isExhausted = input.done === true
@@ -150,10 +145,9 @@ async function* generateAcks<Input>(
     while (!isDone || outstanding.length > 0) {
       if (!isDone && outstanding.length < OUTSTANDING_MAX) submitting ??= submitNext()
       const first = outstanding[0]?.then(() => 'acked' as const)
-      const ended: Promise<'done'> | undefined = isDone ? undefined : sessionEnded
-      const winner: 'acked' | 'submitted' | 'done' = await Promise.race(
-        [aborted, first, submitting, ended].filter((promise) => promise !== undefined),
-      )
+      const ended: Promise<Step> | undefined = isDone ? undefined : sessionEnded
+      const steps: Promise<Step>[] = [first, submitting, ended].filter((step) => step !== undefined)
+      const winner = await unlessAborted(ending, Promise.race(steps))
       if (winner === 'acked') yield await outstanding.shift()!
       else {
         submitting = undefined
@@ -162,7 +156,8 @@ async function* generateAcks<Input>(
     }
     if (failure !== undefined) throw failure.error
   } finally {
-    for (const cleanup of cleanups) cleanup()
+    ignoreSignals()
+    unsubscribe()
     // Not awaited: a source that waits for its next value returns only after that has come.
     if (!isExhausted) Promise.resolve(inputs.return?.()).catch(() => {})
     await session?.close().catch(() => {})
