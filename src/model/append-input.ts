@@ -21,6 +21,7 @@ import {
   meteredBytesOf,
   NO_HEADERS,
   parseCommand,
+  type SequencedRecord,
 } from './record.ts'
 import {
   assertInteger,
@@ -121,11 +122,8 @@ export interface AppendBatch extends AppendConditions, BatchPart {
   records: readonly AppendRecord[]
   /** All records in order, in parts within the limits of a batch; absent if the batch is within them. */
   readonly parts?: readonly BatchPart[] | undefined
-  /**
-   * Absent if the byte arrays of the records are the batch's own. Those of a caller are used within its call
-   * only: the batch is encoded by then, or {@link ownBytes} copies them.
-   */
-  bytes?: 'caller' | 'encoded' | undefined
+  /** Whether byte arrays of the records are the caller's, which nothing may use once its call has returned. */
+  isBorrowed?: boolean | undefined
 }
 
 const BATCH_LIMITS = {
@@ -152,33 +150,33 @@ export function appendBatch(
   return checkedBatch(input, conditions, BATCH_LIMITS, copiedBytes)
 }
 
-/** Does what {@link appendBatch} does, but keeps the byte arrays of the caller until {@link ownBytes}. */
+/**
+ * Does what {@link appendBatch} does, but leaves byte arrays to the caller. Before its call returns, the batch
+ * gets bytes of its own: those of the block that it is encoded in, or copies by {@link ownBytes}.
+ */
 export function borrowedBatch(
   input: RecordInput | readonly RecordInput[],
   conditions?: AppendConditions,
 ): AppendBatch {
-  const batch = checkedBatch(input, conditions, BATCH_LIMITS, theSame)
-  batch.bytes = 'caller'
+  let isBorrowed = false
+  const batch = checkedBatch(input, conditions, BATCH_LIMITS, (bytes) => {
+    isBorrowed = true
+    return bytes
+  })
+  batch.isBorrowed = isBorrowed
   return batch
 }
 
-/** Copies the byte arrays of a batch that are the caller's, unless the batch is encoded. */
-export function ownBytes(batch: AppendBatch): void {
-  if (batch.bytes === 'caller') replaceBytes(batch, batch.records, copiedBytes)
-}
-
-/** Gives a batch the bytes of the same records elsewhere. */
-export function replaceBytes(
-  batch: AppendBatch,
-  source: readonly Pick<AppendRecord, 'headers' | 'body'>[],
-  copy: CopyBytes = theSame,
-): void {
+/** Gives a batch bytes of its own, if it has none: those of `source`, the same records elsewhere, or copies. */
+export function ownBytes(batch: AppendBatch, source?: readonly SequencedRecord[]): void {
+  if (!batch.isBorrowed) return
+  const copy = source === undefined ? copiedBytes : theSame
   batch.records = batch.records.map((record, index) => {
-    const { headers, body } = source[index]!
+    const { headers, body }: Pick<AppendRecord, 'headers' | 'body'> = source?.[index] ?? record
     const own = headers.map(([name, value]): Header => [copy(name), copy(value)])
     return { ...record, headers: own, body: copy(body) }
   })
-  batch.bytes = undefined
+  batch.isBorrowed = false
 }
 
 /** A batch is copied out of memory that is more than so many times as large. */
@@ -278,7 +276,6 @@ function checkedBatch(
     // A copy: the caller may change its own while the batch waits.
     producer: conditions?.producer && { ...conditions.producer },
     streamSeq: conditions?.streamSeq,
-    bytes: undefined,
   }
 }
 

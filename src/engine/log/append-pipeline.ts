@@ -1,6 +1,6 @@
 import { addTrim, recordsExpireAt } from '../../core/retention.ts'
 import { sequence } from '../../core/sequence.ts'
-import { type AppendBatch, replaceBytes } from '../../model/append-input.ts'
+import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
@@ -142,7 +142,12 @@ export class AppendPipeline implements AppendSink {
       writeState: next.writeState,
     }
     const blocks = blocksOf(entry, records, recordsExpireAt(document.config.retentionPolicy, now))
-    if (entry.batch.bytes === 'caller') entry.batch.bytes = 'encoded'
+    // It may be sequenced again, when its caller may have changed its own.
+    if (entry.batch.isBorrowed)
+      ownBytes(
+        entry.batch,
+        blocks.flatMap(({ data }) => decodeRecords(data)),
+      )
     const attempt: WriteAttempt = { kind: 'writing', start, end, blocks, head }
     entry.state = attempt
     this.#ahead = head
@@ -166,14 +171,6 @@ export class AppendPipeline implements AppendSink {
     this.#writing--
     this.#window = 1
     this.#needsReload = true
-    // It may be sequenced again, and its caller may have changed what was encoded.
-    const { batch } = entry
-    if (batch.bytes === 'encoded') {
-      replaceBytes(
-        batch,
-        attempt.blocks.flatMap(({ data }) => decodeRecords(data)),
-      )
-    }
     entry.state = StorageConflict.is(error)
       ? CONFLICTED
       : { kind: 'failed', error: fromStorage(error), attempt }
