@@ -3,41 +3,41 @@ import { createServer as createHttp2Server } from 'node:http2'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
-import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
-import { type Engine, open } from '../../src/index.ts'
+import { serve, toNodeHandler } from '../../adapters/node/index.ts'
+import { open } from '../../src/index.ts'
 import { encodeTerminalFrame } from '../../src/wire/frame.ts'
 import { bodies, outcomeOf, testClock, testStorage } from '../support/index.ts'
 import { listening } from '../support/listening.ts'
 import { startRelay } from '../support/relay.ts'
 import { failureOf } from './network.ts'
 
-interface Server {
-  readonly engine: Engine
-  readonly server: NodeServer
+async function connected(url: string, options: Partial<ConnectOptions> = {}) {
+  const hw = await connect({ url, random: () => 0, ...options })
+  onTestFinished(() => hw.close())
+  return { hw, stream: hw.basin('basin').stream('stream') }
 }
 
-async function startServer(): Promise<Server> {
+/** A server, and a client of it behind a relay. The engine has the stream of the client. */
+async function startRelayed(options: Partial<ConnectOptions> = {}, portsBefore: number[] = []) {
   const engine = await open({ storage: testStorage() })
   await engine.ensureBasin('basin')
+  const ofEngine = engine.basin('basin').stream('stream')
   await engine.basin('basin').ensureStream('stream')
   const server = await serve(engine, { port: 0, auth: 'none' })
   onTestFinished(async () => {
     await server.close({ graceMs: 0 })
     await engine.close()
   })
-  return { engine, server }
-}
-
-async function connected(url: string, options: Partial<ConnectOptions> = {}) {
-  const hw = await connect({ url, ...options })
-  onTestFinished(() => hw.close())
-  return { hw, stream: hw.basin('basin').stream('stream') }
+  const relay = await startRelay(() => portsBefore.shift() ?? server.port)
+  const stored = async () => bodies(await ofEngine.readBatch())
+  const untilStored = (count: number) =>
+    expect.poll(async () => (await ofEngine.checkTail()).seqNum).toBe(count)
+  return { engine, ofEngine, server, relay, stored, untilStored, ...(await connected(relay.url, options)) }
 }
 
 describe('sessions in Node', () => {
   it('use HTTP/2, and end with the client', async () => {
-    const { server } = await startServer()
-    const { hw, stream } = await connected(server.url)
+    const { server, hw, stream } = await startRelayed()
     const session = await stream.appendSession()
     const tickets = []
     for (let i = 0; i < 5; i++) tickets.push(await session.submit(`${i}`))
@@ -52,8 +52,7 @@ describe('sessions in Node', () => {
   })
 
   it('use as many connections as their number takes', { tags: ['slow'] }, async () => {
-    const { server } = await startServer()
-    const { stream } = await connected(server.url)
+    const { server, stream } = await startRelayed()
     const iterators = Array.from({ length: 150 }, () => stream.follow().events())
     await Promise.all(iterators.map((events) => events.next()))
     expect(server.counts().requests).toBe(150)
@@ -79,7 +78,7 @@ describe('sessions in Node', () => {
     onTestFinished(() => engine.close())
     const server = createServer(toNodeHandler(engine, { auth: 'none' }))
     server.on('clientError', (_, socket) => void (socket as Socket)[close]())
-    const { stream } = await connected(await listening(server), { random: () => 0 })
+    const { stream } = await connected(await listening(server))
     await stream.append('a')
     const session = await stream.appendSession()
     await session.submit('b')
@@ -89,11 +88,8 @@ describe('sessions in Node', () => {
   })
 
   it('use HTTP/2 although their first connection was lost before an answer', async () => {
-    const { server } = await startServer()
     const stopping = new URL(await listening(createTcpServer((socket) => void socket.end())))
-    const ports = [Number(stopping.port)]
-    const relay = await startRelay(() => ports.shift() ?? server.port)
-    const { stream } = await connected(relay.url, { random: () => 0 })
+    const { server, stream } = await startRelayed({}, [Number(stopping.port)])
     const session = await stream.appendSession()
     await (await session.submit('a')).ack()
     expect(server.counts().http2Sessions).toBe(1)
@@ -101,45 +97,38 @@ describe('sessions in Node', () => {
   })
 
   it('continue over another connection while nothing is in flight', async () => {
-    const { server, engine } = await startServer()
-    const relay = await startRelay(() => server.port)
-    const { stream } = await connected(relay.url)
+    const { server, relay, stream, stored } = await startRelayed()
     const session = await stream.appendSession()
     await (await session.submit('a')).ack()
     relay.cut()
     await expect.poll(() => server.counts().requests).toBe(0)
     await (await session.submit('b')).ack()
     await session.close()
-    expect(bodies(await engine.basin('basin').stream('stream').readBatch())).toEqual(['a', 'b'])
+    expect(await stored()).toEqual(['a', 'b'])
   })
 
   it('store batches with conditions once, although the connection is lost', async () => {
-    const { server, engine } = await startServer()
-    const relay = await startRelay(() => server.port)
-    const { stream } = await connected(relay.url)
-    const ofEngine = engine.basin('basin').stream('stream')
+    const { relay, stream, stored, untilStored } = await startRelayed()
     const session = await stream.appendSession()
     relay.keepReplies(true)
     const tickets = []
     for (let i = 0; i < 5; i++) tickets.push(await session.submit(`${i}`, { matchSeqNum: i }))
-    await expect.poll(async () => (await ofEngine.checkTail()).seqNum).toBe(5)
+    await untilStored(5)
     relay.keepReplies(false)
     relay.cut()
     const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
     expect(acks.map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3, 4])
     await (await session.submit('more')).ack()
     await session.close()
-    expect(bodies(await ofEngine.readBatch())).toEqual(['0', '1', '2', '3', '4', 'more'])
+    expect(await stored()).toEqual(['0', '1', '2', '3', '4', 'more'])
   })
 
   it('report an unknown outcome of batches without conditions', async () => {
-    const { server, engine } = await startServer()
-    const relay = await startRelay(() => server.port)
-    const { stream } = await connected(relay.url)
+    const { relay, stream, untilStored } = await startRelayed()
     const session = await stream.appendSession()
     relay.keepReplies(true)
     const tickets = [await session.submit('a'), await session.submit('b')]
-    await expect.poll(async () => (await engine.basin('basin').stream('stream').checkTail()).seqNum).toBe(2)
+    await untilStored(2)
     relay.cut()
     const errors = await Promise.all(tickets.map((ticket) => failureOf(ticket.ack())))
     for (const error of errors) expect(error).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
@@ -147,10 +136,8 @@ describe('sessions in Node', () => {
   })
 
   it('fail when no ack comes in time, counted from the last ack', async () => {
-    const { server } = await startServer()
-    const relay = await startRelay(() => server.port)
     const clock = testClock()
-    const { stream } = await connected(relay.url, { clock, requestTimeoutMs: 10_000, retries: 0 })
+    const { relay, stream } = await startRelayed({ clock, requestTimeoutMs: 10_000, retries: 0 })
     const session = await stream.appendSession()
     await (await session.submit('a')).ack()
     await clock.advance(6_000)
@@ -170,14 +157,12 @@ describe('sessions in Node', () => {
   })
 
   it('report an unknown outcome of batches without an ack five seconds after the client was closed', async () => {
-    const { server, engine } = await startServer()
-    const relay = await startRelay(() => server.port)
     const clock = testClock()
-    const { hw, stream } = await connected(relay.url, { clock })
+    const { relay, hw, stream, untilStored } = await startRelayed({ clock })
     const session = await stream.appendSession()
     relay.keepReplies(true)
     const ack = failureOf((await session.submit('a')).ack())
-    await expect.poll(async () => (await engine.basin('basin').stream('stream').checkTail()).seqNum).toBe(1)
+    await untilStored(1)
     const closing = hw.close()
     await clock.advance('5s')
     await closing
@@ -217,11 +202,8 @@ describe('sessions in Node', () => {
   })
 
   it('end reads if another stream has taken the name before they resume', async () => {
-    const { server, engine } = await startServer()
-    const relay = await startRelay(() => server.port)
     const clock = testClock()
-    const { stream } = await connected(relay.url, { clock })
-    const ofEngine = engine.basin('basin').stream('stream')
+    const { server, engine, ofEngine, relay, stream } = await startRelayed({ clock, random: () => 0.5 })
     await ofEngine.append(['1', '2', '3'])
     const events = stream.follow({ seqNum: 0 }).batches()
     expect(bodies((await events.next()).value!)).toEqual(['1', '2', '3'])
@@ -237,9 +219,7 @@ describe('sessions in Node', () => {
   })
 
   it('resume reads after a lost connection', async () => {
-    const { server } = await startServer()
-    const relay = await startRelay(() => server.port)
-    const { stream } = await connected(relay.url)
+    const { server, relay, stream } = await startRelayed()
     // A start at the tail is only known once the first response has arrived.
     const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     const seen: string[] = []

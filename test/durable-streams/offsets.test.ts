@@ -1,24 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { cursorsOf, offsetOf, parseOffset, parseStart } from '../../adapters/durable-streams/headers.ts'
+import { cursorsOf, offsetOf, parseStart } from '../../adapters/durable-streams/headers.ts'
 
+// The published suite reads from offsets, and rejects those that are malformed.
 describe('offsets', () => {
-  it('sort as text in the order of their sequence numbers', () => {
-    const numbers = [0, 1, 9, 10, 99, 1_000, 2 ** 40, Number.MAX_SAFE_INTEGER]
-    const offsets = numbers.map(offsetOf)
-    expect([...offsets].sort()).toEqual(offsets)
-    expect(offsets.map((offset) => parseOffset(offset, 'offset'))).toEqual(numbers)
-    for (const offset of offsets) expect(offset).toMatch(/^[^,&=?/]{1,255}$/)
-  })
-
-  it('accept the two sentinels, and nothing else', () => {
-    expect(parseStart('-1')).toBe('beginning')
-    expect(parseStart('now')).toBe('now')
-    for (const text of ['', '0', '-2', 'NOW', `${offsetOf(1)} `, offsetOf(1).slice(1), `${offsetOf(1)}0`]) {
-      expect(() => parseStart(text)).toThrow('offset')
-    }
+  it('have a second part that may be any number, and end with the largest sequence number', () => {
     // The Yjs server of the protocol's makers adds 1 to the second part.
     expect(parseStart('0000000000000001_0000000000000001')).toBe(1)
+    expect(parseStart(offsetOf(Number.MAX_SAFE_INTEGER))).toBe(Number.MAX_SAFE_INTEGER)
     expect(() => parseStart('9007199254740992_0000000000000000')).toThrow('beyond')
+    expect(() => parseStart('-2')).toThrow('offset')
   })
 })
 

@@ -14,7 +14,7 @@ import { testClock } from '../../support/index.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
 import { REJECTED } from '../rejected-requests.ts'
 import { FLOWS } from '../resource-flows.ts'
-import { BASIN, RECORDS } from '../support.ts'
+import { BASIN, bytesOf, RECORDS } from '../support.ts'
 import { document, operations } from './contract.ts'
 import {
   callerOf,
@@ -87,6 +87,35 @@ describe('each operation', () => {
       const token = await hw.issueAccessToken({ id: ops, scope: { ...scope, ops: [ops] } })
       await expectEach(located, 403, withHeaders(call, { authorization: `Bearer ${token}` }))
     }
+  })
+
+  test('has the status and headers of GET for HEAD, and no body', async () => {
+    await using hw = await opened()
+    await hw.basin(BASIN).stream('s').append('x'.repeat(5000))
+    const { open } = callerOf(hw)
+    // That of the second protocol is documented.
+    const gets = operations.filter(({ method, path }) => method === 'get' && path !== '/v1/stream/{path}')
+    const reading = (accept: string) => ['GET', `${RECORDS}?seq_num=0`, { headers: { accept } }] as const
+    const forms = ['application/json', 'application/protobuf', 'text/event-stream'].map(reading)
+    for (const [, path, init] of [
+      ...gets.map(sampleOf),
+      ...forms,
+      ['GET', '/v1/basins/missing', {}] as const,
+    ]) {
+      const headers = { ...init.headers, 'accept-encoding': 'gzip' }
+      const head = await open('HEAD', path, { headers })
+      const get = await open('GET', path, { headers })
+      const { 'content-length': length, ...others } = Object.fromEntries(head.headers)
+      expect([path, head.status, others]).toEqual([path, get.status, Object.fromEntries(get.headers)])
+      expect(await head.text()).toBe('')
+      if (get.headers.get('content-type') === 'text/event-stream') await get.body!.cancel()
+      // The counters of /metrics may differ by a digit or two from one response to the next.
+      else
+        expect(Math.abs(Number(length) - (await bytesOf(get)).length)).toBeLessThan(
+          path === '/metrics' ? 20 : 1,
+        )
+    }
+    expect(hw.stats()).toMatchObject({ openSessions: 0, openReads: 0 })
   })
 
   test('rejects an unknown content coding', async () => {
