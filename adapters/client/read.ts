@@ -82,7 +82,7 @@ export class RemoteCursor implements RecordCursor {
   readonly #options: CursorOptions
   readonly #progress: ReceivedRange
   readonly #closing = new SharedSignal()
-  #link: Link | undefined
+  readonly #events = this.#receive()
   /** Received while the session was opened. */
   #first: SessionEvent | undefined
   #wasOpened = false
@@ -111,16 +111,11 @@ export class RemoteCursor implements RecordCursor {
   ): Promise<RemoteCursor | undefined> {
     assertReadQuery(query)
     const cursor = new RemoteCursor(sender, target, query, options)
-    try {
-      // A session that is lost before its start is known could not be continued from there.
-      cursor.#first = await cursor.#receive()
-      if (cursor.#first !== undefined) return cursor
-    } catch (error) {
-      cursor.close()
-      throw error
-    }
-    cursor.close()
-    return undefined
+    // A session that is lost before its start is known could not be continued from there.
+    const { done, value } = await cursor.#events.next()
+    if (done) return undefined
+    cursor.#first = value
+    return cursor
   }
 
   get streamId(): string | undefined {
@@ -129,57 +124,66 @@ export class RemoteCursor implements RecordCursor {
 
   async next(): Promise<ReadEvent | undefined> {
     const { heartbeats = false } = this.#options
-    try {
-      for (;;) {
-        const event = this.#first ?? (await this.#receive())
-        this.#first = undefined
-        if (event === undefined || this.#closing.aborted) break
-        const { received, sentAt } = event
-        if (received.records.length > 0) return { kind: 'batch', batch: ReadBatch.received(received) }
-        const { tail } = received
-        if (heartbeats !== false && tail !== undefined) {
-          return { kind: 'heartbeat', timestamp: sentAt ?? this.#now(), tail }
-        }
-      }
-    } catch (error) {
-      if (!this.#closing.aborted) {
-        this.close()
-        throw error
+    for (;;) {
+      const event = await this.#nextEvent()
+      if (event === undefined) return undefined
+      const { received, sentAt } = event
+      const { records, tail } = received
+      if (records.length > 0) return { kind: 'batch', batch: ReadBatch.received(received) }
+      if (heartbeats !== false && tail !== undefined) {
+        return { kind: 'heartbeat', timestamp: sentAt ?? this.#now(), tail }
       }
     }
-    this.close()
-    return undefined
   }
 
   close(): void {
     this.#closing.abort(CLOSED)
-    this.#drop()
+    this.#events.return().catch(() => {})
   }
 
   #now(): number {
     return this.#sender.settings.clock.now()
   }
 
-  /** Resolves to the next event, over a new connection if need be; to undefined at the end of the read. */
-  async #receive(): Promise<SessionEvent | undefined> {
-    for (;;) {
-      // The server decides about a read of nothing: the stream may be missing.
-      if (this.#isClosed || (this.#progress.isComplete && this.#progress.hasBegun)) return undefined
-      const link = await this.#untilConnected()
-      if (link === undefined) return undefined
+  /** Resolves to undefined at the end of the read, and once the cursor is closed. */
+  async #nextEvent(): Promise<SessionEvent | undefined> {
+    const first = this.#first
+    this.#first = undefined
+    try {
+      const event = first ?? (await this.#events.next()).value
+      return this.#closing.aborted ? undefined : (event ?? undefined)
+    } catch (error) {
+      if (this.#closing.aborted) return undefined
+      throw error
+    }
+  }
+
+  /** Yields the events of one connection after the other. */
+  async *#receive(): AsyncGenerator<SessionEvent, void> {
+    while (!this.#isOver) {
+      let link: Link | undefined
       try {
-        const { done, value: event } = await link.events.next()
-        if (!done) {
+        link = await this.#connect(this.#progress.rest())
+        if (link === undefined) return
+        for await (const event of link.events) {
           this.#take(event, link)
-          return event
+          yield event
+          if (this.#isOver) return
         }
-        this.#drop()
-        if (this.#mayEnd()) return undefined
+        if (this.#mayEnd()) return
         throw connectionFailure(new Error('the response ended'), true)
       } catch (error) {
-        await this.#recover(error)
+        link?.exchange.end()
+        await this.#recover(error, link !== undefined)
+      } finally {
+        link?.exchange.end()
       }
     }
+  }
+
+  /** Whether nothing follows. The server decides about a read of nothing: the stream may be missing. */
+  get #isOver(): boolean {
+    return this.#isClosed || (this.#progress.isComplete && this.#progress.hasBegun)
   }
 
   #take({ received }: SessionEvent, { connectedAt }: Link): void {
@@ -203,27 +207,8 @@ export class RemoteCursor implements RecordCursor {
     return bytes !== undefined || until !== undefined
   }
 
-  /** Resolves to a connection; to undefined if there is nothing to read. */
-  async #untilConnected(): Promise<Link | undefined> {
-    while (this.#link === undefined) {
-      const query = this.#progress.rest()
-      try {
-        this.#link = await this.#connect(query)
-      } catch (failure) {
-        if (failure instanceof Failure) {
-          const { error } = failure
-          if (emptyAt(query, error) !== undefined) return undefined
-          // The stream was deleted, and there may be another one.
-          const isGone = error.code === 'range_not_satisfiable' || isStreamMissing(error)
-          if (this.#wasOpened && isGone) throw deletedUnderReadError()
-        }
-        await this.#recover(failure)
-      }
-    }
-    return this.#link
-  }
-
-  async #connect(query: ReadQuery): Promise<Link> {
+  /** Resolves to undefined if there is nothing to read. */
+  async #connect(query: ReadQuery): Promise<Link | undefined> {
     const { headerPrefix, readsEvents } = this.#sender.settings
     const { path, recordsAddress } = this.#target
     const mediaType = readsEvents ? EVENT_STREAM : sessionContentType(headerPrefix)
@@ -238,17 +223,24 @@ export class RemoteCursor implements RecordCursor {
       mediaType,
       isRepeatable: true,
     }
-    const opened = await this.#sender.open(call, this.#closing)
-    this.#streamId ??= opened.response.header(STREAM_ID_HEADER)
-    this.#wasOpened = true
-    const events = readsEvents ? eventsOf(opened) : framesOf(opened)
-    return { ...opened, events, connectedAt: this.#now() }
+    try {
+      const opened = await this.#sender.open(call, this.#closing)
+      this.#streamId ??= opened.response.header(STREAM_ID_HEADER)
+      this.#wasOpened = true
+      const events = readsEvents ? eventsOf(opened) : framesOf(opened)
+      return { ...opened, events, connectedAt: this.#now() }
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure
+      const { error } = failure
+      if (emptyAt(query, error) !== undefined) return undefined
+      // The stream was deleted, and there may be another one.
+      const isGone = error.code === 'range_not_satisfiable' || isStreamMissing(error)
+      throw this.#wasOpened && isGone ? deletedUnderReadError() : failure
+    }
   }
 
   /** Waits before the next connection. Throws if there must not be one. */
-  async #recover(error: unknown): Promise<void> {
-    const wasConnected = this.#link !== undefined
-    this.#drop()
+  async #recover(error: unknown, wasConnected: boolean): Promise<void> {
     this.#closing.throwIfAborted()
     this.#sender.closing.throwIfAborted()
     const failure = connectionFailure(error, true)
@@ -264,11 +256,5 @@ export class RemoteCursor implements RecordCursor {
     // Another server may take the session over at once.
     if (wasConnected && this.#failures === 1 && failure.error.code === 'server_draining') return
     await this.#sender.pause(this.#failures, failure, this.#closing)
-  }
-
-  #drop(): void {
-    this.#link?.exchange.end()
-    this.#link?.events.return().catch(() => {})
-    this.#link = undefined
   }
 }
