@@ -1,6 +1,6 @@
 import type { Engine, ReadCursor, ReadEvent } from '../../src/index.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
-import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/errors.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { ReplyChunk, ReplyStream } from './reply.ts'
@@ -90,7 +90,9 @@ export class SessionBody
     try {
       const event = await this.#cursor?.next()
       if (event === undefined) return this.#last(this.#encoding.end)
-      return { done: false, value: await this.#encoding.event(event) }
+      const chunk = this.#encoding.event(event)
+      // Most are ready, and a turn for each of a thousand followers takes longer than the rest.
+      return { done: false, value: isPromise(chunk) ? await chunk : chunk }
     } catch (error) {
       if (!this.#isOver) this.#request.report(error)
       return this.#last(this.#encoding.failure(errorBody(error)))

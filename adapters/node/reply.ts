@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Writable } from 'node:stream'
 import { onAbort } from '../../src/runtime/abort.ts'
-import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply, ReplyChunk, ReplyStream } from '../http/reply.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
@@ -88,7 +88,10 @@ async function writeStream(
   try {
     if (hasLeft || isClosed(res)) return
     writeHead()
-    while (await write(await chunks.next())) {}
+    for (let hasMore = true; hasMore; ) {
+      const written = write(await chunks.next())
+      hasMore = isPromise(written) ? await written : written
+    }
   } finally {
     stopWatching()
     leave()
@@ -98,6 +101,8 @@ async function writeStream(
 /** Larger chunks are not worth a copy. */
 const COPIED_BYTES_MAX = 16_384
 const CRLF = Buffer.from('\r\n')
+/** Chunks in the chunked transfer coding (RFC 9112, 7.1): the followers of a stream send the same ones. */
+const encodedChunks = new WeakMap<Uint8Array, Buffer>()
 
 /** Returns whether the client keeps up. */
 function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
@@ -106,7 +111,15 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
   // and a pipelined response has no socket before its turn.
   const isPlain = res.chunkedEncoding && hasNodesWrite(res)
   if (!isSmall || !isPlain || res.socket === null) return res.write(chunk)
-  return res.socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF]))
+  return res.socket.write(encodedChunk(chunk))
+}
+
+function encodedChunk(chunk: Uint8Array): Buffer {
+  const known = encodedChunks.get(chunk)
+  if (known !== undefined) return known
+  const encoded = Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, CRLF])
+  encodedChunks.set(chunk, encoded)
+  return encoded
 }
 
 /** Whether no framework has replaced `write` of an HTTP/1.1 response, to compress it or count its bytes. */
