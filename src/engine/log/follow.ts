@@ -28,6 +28,9 @@ export interface ReadCursorOptions extends WaitTimerOptions {
   readonly onClose: () => void
 }
 
+/** An event, the end of the read, or what to do for the next event. */
+type Step = ReadEvent | undefined | 'go on' | 'wait'
+
 /**
  * One open read. It moves only when `next` is called, so its consumer sets the pace. It reads history from
  * the storage and then, if the plan waits, follows live: it delivers appends as they become durable. When it
@@ -53,9 +56,9 @@ export class ReadCursor implements RecordCursor, Follower {
   #end: number
   #unfollow: (() => void) | undefined
   /** Settles the promise of the call that is under way. */
-  #call: { readonly end: () => void; readonly reject: (error: unknown) => void } | undefined
-  /** Continues the call if it waits at the tail. */
-  #continue: (() => void) | undefined
+  #call: { resolve(event?: ReadEvent): void; reject(error: unknown): void } | undefined
+  /** Whether a call waits at the tail. Set by this class only. */
+  isWaiting = false
   #failure: { readonly error: unknown } | undefined
 
   constructor(log: StreamLog, plan: ReadPlan, options: ReadCursorOptions) {
@@ -74,7 +77,7 @@ export class ReadCursor implements RecordCursor, Follower {
       share: this.#share,
       isExpired: (block) => isBlockExpired(blockExpiresAt(block, extensions), openedAt),
     })
-    this.#timer = new WaitTimer(plan.waitMs, options)
+    this.#timer = new WaitTimer(plan.waitMs, options, () => this.wake())
   }
 
   /** Promises that what `next` resolves to is not used any more once `next` is called again. */
@@ -94,10 +97,6 @@ export class ReadCursor implements RecordCursor, Follower {
     return { basin, stream, position: this.#position, tail: head.tail.seqNum }
   }
 
-  get isWaiting(): boolean {
-    return this.#continue !== undefined
-  }
-
   /**
    * Moves to the start of the read. Resolves to whether there is a stored record to deliver; to undefined if
    * the read was closed meanwhile. Called once, before `next`.
@@ -115,13 +114,11 @@ export class ReadCursor implements RecordCursor, Follower {
    * fails.
    */
   next(): Promise<ReadEvent | undefined> {
-    return this.#unlessClosed(async () => {
-      for (;;) {
-        const step = this.#phase === 'history' ? this.#catchUp() : this.#nextLive()
-        const event = isPromise(step) ? await step : step
-        if (event !== 'go on') return event
-        if (this.#isClosed()) return undefined
-      }
+    if (this.#isClosed()) return this.#over()
+    return new Promise((resolve, reject) => {
+      this.#share.resume()
+      this.#call = { resolve, reject }
+      this.#advance()
     })
   }
 
@@ -134,7 +131,8 @@ export class ReadCursor implements RecordCursor, Follower {
   close(): void {
     if (this.#isClosed()) return
     this.#release()
-    this.#call?.end()
+    this.#call?.resolve()
+    this.#call = undefined
   }
 
   /** Ends the read. The pending `next`, or else the next one, rejects with `error`. */
@@ -153,13 +151,42 @@ export class ReadCursor implements RecordCursor, Follower {
 
   /** Called after appends, and by the timer. */
   wake(): void {
-    const goOn = this.#continue
-    this.#continue = undefined
-    goOn?.()
+    if (!this.isWaiting) return
+    this.isWaiting = false
+    this.#advance()
   }
 
-  /** The next event at the tail, or after a wait that something has changed. */
-  #nextLive(): MaybePromise<ReadEvent | 'go on' | undefined> {
+  /**
+   * Settles the call of `next`, now or when `wake` goes on. Not an async function, which would make several
+   * promises for each event of each follower.
+   */
+  #advance(): void {
+    try {
+      let step: MaybePromise<Step> = 'go on'
+      while (step === 'go on') step = this.#phase === 'history' ? this.#catchUp() : this.#nextLive()
+      if (step === 'wait') this.isWaiting = true
+      else if (!isPromise(step)) this.#settle(step)
+      else {
+        step.then(
+          (event) => (event === 'go on' ? this.#advance() : this.#settle(event as ReadEvent | undefined)),
+          (error: unknown) => this.fail(error),
+        )
+      }
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Resolves the call, unless the read was closed meanwhile. */
+  #settle(event: ReadEvent | undefined): void {
+    const call = this.#call
+    this.#call = undefined
+    this.#share.pause()
+    call?.resolve(event)
+  }
+
+  /** The next event at the tail, if there is one. */
+  #nextLive(): MaybePromise<Step> {
     const { head, isDeleted, loss } = this.#log
     const isBehind = this.#position < head.tail.seqNum
     const live = isBehind ? this.#log.liveBatchAt(this.#position) : undefined
@@ -175,10 +202,8 @@ export class ReadCursor implements RecordCursor, Follower {
     if (due === 'heartbeat') return this.#heartbeat()
     if (due === 'end') return this.#release()
     this.#share.resize(0)
-    this.#timer.schedule(() => this.wake())
-    return new Promise((resolve) => {
-      this.#continue = () => resolve('go on')
-    })
+    this.#timer.schedule()
+    return 'wait'
   }
 
   #takeLive(live: LiveBatch): MaybePromise<ReadEvent | undefined> {
@@ -215,7 +240,7 @@ export class ReadCursor implements RecordCursor, Follower {
    * together with the comparison of the tail: a turn later, its tail may be that of an append that was not
    * delivered.
    */
-  async #catchUp(): Promise<ReadEvent | 'go on' | undefined> {
+  async #catchUp(): Promise<Step> {
     const { waitMs, chasesTail } = this.#plan
     for (;;) {
       const batch = await this.#nextBatchOfHistory()
@@ -287,7 +312,7 @@ export class ReadCursor implements RecordCursor, Follower {
     if (this.#isClosed()) return this.#over()
     return new Promise((resolve, reject) => {
       this.#share.resume()
-      this.#call = { end: () => resolve(undefined), reject }
+      this.#call = { resolve: () => resolve(undefined), reject }
       work().then(
         (result) => {
           this.#call = undefined
@@ -301,6 +326,7 @@ export class ReadCursor implements RecordCursor, Follower {
 
   #release(): undefined {
     this.#phase = 'closed'
+    this.isWaiting = false
     this.#unfollow?.()
     this.#timer.cancel()
     this.#history.forget()

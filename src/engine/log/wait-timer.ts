@@ -26,10 +26,13 @@ export class WaitTimer {
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
   /** Whether there was a delivery since the timer was set. */
   #isPostponed = false
+  readonly #onDue: () => void
 
-  constructor(waitMs: number, options: WaitTimerOptions) {
+  /** @param onDue Called when something may be due, if that was scheduled. */
+  constructor(waitMs: number, options: WaitTimerOptions, onDue: () => void) {
     this.#waitMs = waitMs
     this.#options = options
+    this.#onDue = onDue
   }
 
   /** Begins the wait at the tail, unless it has begun before. Returns false if it is over already. */
@@ -72,8 +75,8 @@ export class WaitTimer {
     this.#isPostponed = true
   }
 
-  /** Calls back once, when something may be due. */
-  schedule(callback: () => void): void {
+  /** Calls `onDue` once, when something may be due. */
+  schedule(): void {
     const at = Math.min(this.#deadline!, this.#nextHeartbeatAt)
     // A timer that is early is kept: deliveries postpone what is due, and it is set again when it fires.
     if (at >= (this.#timer?.at ?? Number.POSITIVE_INFINITY)) return
@@ -87,7 +90,7 @@ export class WaitTimer {
       const early = this.#isPostponed ? 0 : Math.max(at - clock.now(), 0)
       this.#deadline! -= early
       this.#nextHeartbeatAt -= early
-      callback()
+      this.#onDue()
     })
     this.#timer = { at, cancel }
   }
