@@ -32,16 +32,12 @@ const TRIM_BYTES_MAX = 4096
 /** A larger commit of documents is refused. */
 const COMMIT_BYTES_MAX = 64 * 1_048_576
 
-/**
- * An open storage. Each engine that shares it has a session of its own. Sessions are held weakly: the engine
- * of a reloaded module is never closed, and a storage that stays open must not keep it in memory.
- */
+/** An open storage. Each engine that shares it has a session of its own. */
 export class LogStorage {
   readonly #store: LogStore
   readonly #release: () => Promise<void>
-  /** Oldest first. */
-  #sessions: readonly WeakRef<LogSession>[] = []
-  #elected: WeakRef<LogSession> | undefined
+  /** Those that are open. */
+  readonly sessions = new Set<LogSession>()
   #closing: Promise<void> | undefined
 
   private constructor(store: LogStore, release: () => Promise<void>) {
@@ -56,7 +52,7 @@ export class LogStorage {
     release: () => Promise<void>,
   ): Promise<LogStorage> {
     let storage: LogStorage | undefined
-    const report = (error: unknown) => void storage?.sessions.some((session) => session.report(error))
+    const report = (error: unknown) => [...(storage?.sessions ?? [])].some((session) => session.report(error))
     storage = new LogStorage(await LogStore.open(medium, options, report), release)
     return storage
   }
@@ -65,42 +61,22 @@ export class LogStorage {
   join(context: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>): LogSession | undefined {
     if (this.#closing !== undefined || !this.#store.isUsable) return undefined
     const session = new LogSession(this, this.#store, context)
-    const sessions = [...this.sessions, session]
-    this.#sessions = sessions.map((one) => new WeakRef(one))
-    if (sessions.length > 1) for (const one of sessions) one.markShared()
+    this.sessions.add(session)
+    if (this.sessions.size > 1) for (const one of this.sessions) one.markShared()
     return session
-  }
-
-  /** Those that are open and in memory. */
-  get sessions(): readonly LogSession[] {
-    return this.#sessions.flatMap((session) => session.deref() ?? [])
   }
 
   /** Waits for the calls in flight. Later calls of all sessions reject. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all(this.sessions.map((session) => session.end()))
+    this.#closing ??= Promise.all([...this.sessions].map((session) => session.end()))
       .then(() => this.#store.close())
       .finally(this.#release)
     return this.#closing
   }
 
   async leave(session: LogSession): Promise<void> {
-    this.#sessions = this.#sessions.filter((other) => other.deref() !== session)
-    this.elect()
-    if (this.sessions.length === 0) await this.close()
-  }
-
-  /**
-   * Gives the background work to the newest session: of the engines that reloads leave open, it is the one in
-   * use, and the others hold no timers.
-   */
-  elect(): void {
-    const next = this.sessions.findLast(({ isCandidate }) => isCandidate)
-    const current = this.#elected?.deref()
-    if (next === current) return
-    this.#elected = next && new WeakRef(next)
-    current?.setElected(false)
-    next?.setElected(true)
+    this.sessions.delete(session)
+    if (this.sessions.size === 0) await this.close()
   }
 }
 
@@ -113,7 +89,6 @@ export class LogSession implements StorageSession {
   readonly #onBackgroundError: ((error: unknown) => void) | undefined
   #isExclusive = true
   #isEnded = false
-  #onElected: ((isElected: boolean) => void) | undefined
 
   constructor(
     storage: LogStorage,
@@ -176,16 +151,6 @@ export class LogSession implements StorageSession {
     return logIds.map((logId) => logs.get(logId)?.meteredBytes ?? 0)
   }
 
-  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
-    this.#open()
-    this.#onElected = onElected
-    this.#storage.elect()
-    return () => {
-      this.#onElected = undefined
-      this.#storage.elect()
-    }
-  }
-
   close(): Promise<void> {
     this.#notifier.clear()
     return this.#calls.close(() => this.#storage.leave(this))
@@ -206,15 +171,6 @@ export class LogSession implements StorageSession {
   /** Called once another session is open. */
   markShared(): void {
     this.#isExclusive = false
-  }
-
-  /** Whether it contends for the background work. */
-  get isCandidate(): boolean {
-    return this.#onElected !== undefined
-  }
-
-  setElected(isElected: boolean): void {
-    this.#onElected?.(isElected)
   }
 
   logChanged(logId: string): void {

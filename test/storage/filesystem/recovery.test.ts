@@ -73,24 +73,6 @@ describe('a damaged byte', () => {
     await session.close()
   })
 
-  test.each([0, 4, 5, 8, 24, 28])('at %i of a header is reported', async (offset) => {
-    const { disk } = await written(1)
-    await expect(openSimulated(damaged(disk, 'journal-0000000001', offset), LARGE)).rejects.toThrow(
-      /journal-0000000001 is damaged at offset \d/,
-    )
-  })
-
-  test('in a checkpoint is reported, wherever it is', async () => {
-    const disk = await rolled()
-    const name = disk.names.find((file) => file.startsWith('checkpoint'))!
-    const { length } = disk.contentOf(name)
-    for (let offset = 0; offset < length; offset += offset < HEADER ? 8 : 131) {
-      const reading = readAll(damaged(disk, name, offset))
-      await expect(reading, `byte ${offset}`).rejects.toMatchObject({ kind: 'corrupt' })
-      await expect(reading).rejects.toThrow(name)
-    }
-  })
-
   test('in a segment fails the reads that hit it, and only those', async () => {
     const disk = await rolled()
     const name = disk.names.find((file) => file.startsWith('segment'))!
@@ -113,30 +95,6 @@ describe('a damaged byte', () => {
       await session.close()
     }
     expect(failures).toBe(reads / 2)
-  })
-})
-
-describe('missing data', () => {
-  test.each(['journal', 'segment'])('is reported: a %s', async (kind) => {
-    const disk = await rolled()
-    const name = disk.names.find((file) => file.startsWith(kind))!
-    await disk.unlink(name)
-    await expect(openSimulated(disk, LARGE)).rejects.toThrow(
-      `${name} is damaged at offset 0: the file is missing`,
-    )
-  })
-
-  test.each([
-    ['a part of the last group', (content: Buffer) => content.length - 200],
-    ['the whole last group', (content: Buffer) => content.lastIndexOf('GRUP')],
-  ])('is reported: %s of a journal that another follows', async (_, endOf) => {
-    const { disk } = await twoJournals()
-    const cut = copyOf(disk, (name, content) =>
-      name.endsWith('1') ? content.subarray(0, endOf(content)) : content,
-    )
-    await expect(openSimulated(cut, LARGE)).rejects.toThrow(
-      /^journal-0000000001 is damaged at offset \d+: a group is damaged or missing/,
-    )
   })
 })
 
@@ -235,31 +193,6 @@ test('user data never passes for a group', async () => {
   const reopened = await openSimulated(torn, LARGE)
   expect((await reopened.head('a'))?.tail.seqNum).toBe(2)
 })
-
-/** Two journals, because the checkpoint that would replace the first could not be written. */
-async function twoJournals() {
-  const disk = new SimulatedDisk(new Prng(1))
-  const files = hookedFiles(disk, (operation, name) => {
-    if (operation === 'open' && name.startsWith('checkpoint')) throw systemError('EIO')
-  })
-  const session = await openSimulated(files, 2_000)
-  const writer = await LogWriter.create(session, 'a')
-  for (let i = 0; i < 5; i++) await writer.append({ bodyBytes: 500 })
-  await session.close()
-  expect(disk.names).toEqual(['journal-0000000001', 'journal-0000000002', 'reserve'])
-  return { disk }
-}
-
-/** Opens the disk and reads the documents and the heads of both logs. */
-async function readAll(disk: SimulatedDisk): Promise<void> {
-  const session = await openSimulated(disk, LARGE)
-  try {
-    await session.list('streams', { prefix: '', after: '', limit: 100 })
-    for (const logId of ['a', 'b']) await session.head(logId)
-  } finally {
-    await session.close()
-  }
-}
 
 /** A log with so many groups, as a crash leaves it, and their offsets. */
 async function written(groups: number) {

@@ -5,7 +5,6 @@ import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
 import { type Engine, open, trimRecord } from '../../../src/index.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
-import { bundleProgram, Child } from '../../support/child-process.ts'
 import { temporaryDirectory } from './directories.ts'
 
 /** Two engines on one directory. With `copies`, each comes from its own copy of the modules. */
@@ -157,33 +156,15 @@ test('a failed opening releases everything', async () => {
   await (await openSession(directory)).close()
 })
 
-test('only the newest engine does the background work, and an older one takes over', async () => {
+test('engines that a reload has left open stay usable, and the last one that closes ends the storage', async () => {
   const directory = await temporaryDirectory()
-  const elections: string[] = []
-  const sessions = [await openSession(directory), await openSession(directory)]
-  const end = sessions.map((session, i) =>
-    session.electForBackgroundWork!((isElected) => elections.push(`${i} ${isElected}`)),
-  )
-  end[1]!()
-  await sessions[1]!.close()
-  expect(elections).toEqual(['0 true', '0 false', '1 true', '0 true'])
-  await sessions[0]!.close()
-})
-
-test('engines that reloads leave open are collected, and hold no timer and no descriptor', {
-  tags: ['slow'],
-}, async () => {
-  const base = await temporaryDirectory()
-  const program = await bundleProgram(new URL('./children/reloads.ts', import.meta.url))
-  const child = new Child(program, [join(base, 'data')])
-  await child.end()
-  const { engines, timers, descriptors, owners, received } = JSON.parse(child.lines.at(-1)!)
-  expect(engines).toBeLessThan(5)
-  expect(timers).toBeLessThan(5)
-  expect(descriptors).toBeLessThan(3)
-  expect(owners).toBe(0)
-  // A follower keeps its engine alive and gets every record.
-  expect(received).toBe(50)
+  const engines = await twoEngines(directory, true)
+  for (const hw of engines) await hw.basin('my-basin').stream('log').append('one')
+  await engines[1].close()
+  await engines[0].basin('my-basin').stream('log').append('two')
+  expect(await owners(directory)).toHaveLength(1)
+  await engines[0].close()
+  expect(await owners(directory)).toEqual([])
 })
 
 function openSession(directory: string): Promise<StorageSession> {

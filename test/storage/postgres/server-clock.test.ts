@@ -52,7 +52,6 @@ describe('a process whose clock is two hours ahead', () => {
     const right = await opened(schema, systemClock)
     await right.hw.createBasin('basin', { defaultStreamConfig: { retentionPolicy: { ageSeconds: 3_600 } } })
     await right.stream.append('minutes old')
-    // It is elected once the other one is closed.
     await right.hw.close()
     const fast = await opened(schema, clockAhead(2 * HOUR))
     // A trim is freed after the records that have expired.
