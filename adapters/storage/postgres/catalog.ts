@@ -129,7 +129,8 @@ const STEPS = {
   },
   setEpoch: {
     sql: ({ logs }, rows) => `UPDATE ${logs} AS l
-      SET epoch = r.epoch, extensions = COALESCE(r.extensions, l.extensions)
+      SET epoch = r.epoch, extensions = COALESCE(r.extensions, l.extensions),
+        expires_at = CASE WHEN r.extensions IS NULL OR l.metered_bytes = 0 THEN l.expires_at ELSE 0 END
       FROM ${logRows(rows)} WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
     holds: allMade,
   },

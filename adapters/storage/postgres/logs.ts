@@ -2,6 +2,7 @@ import { concatBytes, lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
+import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import { appendedBytes, mergeableBlocks, mergedBlock } from '../../../src/storage/block-sizes.ts'
 import type {
   AppendRequest,
@@ -156,6 +157,7 @@ export class PostgresLogs {
       head.trims[0]?.at ?? null,
       JSON.stringify(withoutData(rows)),
       concatBytes(rows.map(({ data }) => data)),
+      rows[0]!.expiresAt,
     ])
     if (appended.length > 0) return
     // The first attempt may have been committed although its connection was lost.
@@ -189,7 +191,8 @@ function statementsOf({ logs, blocks }: Tables) {
         UPDATE ${logs} SET seq_num = $5, append_id = $6, state = $7,
           write_state = COALESCE($8, write_state), metered_bytes = metered_bytes + $9, trimmed_to = $10,
           due_at = CASE WHEN trimmed_to IS DISTINCT FROM $10
-            THEN COALESCE(LEAST(due_at, $11), due_at, $11) ELSE due_at END
+            THEN COALESCE(LEAST(due_at, $11), due_at, $11) ELSE due_at END,
+          expires_at = CASE WHEN metered_bytes = 0 THEN $14 ELSE expires_at END
         WHERE id = $1 AND epoch = $2 AND seq_num = $3 AND append_id = $4 AND NOT is_deleted
         RETURNING id
       )
@@ -291,6 +294,11 @@ function engineOf(appendId: string): string {
 }
 
 function blockOf(row: PostgresRow): StoredBlock {
+  return { ...summaryOf(row), data: bytesOfBase64(row.data) }
+}
+
+/** A block without its data. */
+export function summaryOf(row: PostgresRow): BlockSummary {
   return {
     firstSeqNum: numberOf(row.first_seq_num),
     endSeqNum: numberOf(row.end_seq_num),
@@ -298,7 +306,6 @@ function blockOf(row: PostgresRow): StoredBlock {
     lastTimestamp: numberOf(row.last_timestamp),
     meteredBytes: numberOf(row.metered_bytes),
     expiresAt: row.expires_at === null ? null : numberOf(row.expires_at),
-    data: bytesOfBase64(row.data),
   }
 }
 

@@ -37,8 +37,8 @@ export function tablesOf(schema: string): Tables {
   }
 }
 
-/** The version of the tables. Persisted: keep stable. */
-const VERSION = 1
+/** The version of the tables. Persisted: keep stable. Previews had 1. */
+const VERSION = 2
 
 /** Each has no effect when it is repeated. */
 const CREATION = ({ format, documents, logs, blocks, commits }: Tables): readonly string[] => [
@@ -49,14 +49,16 @@ const CREATION = ({ format, documents, logs, blocks, commits }: Tables): readonl
     PRIMARY KEY (collection, key)
   )`,
   // The first columns identify the head. `state`, `extensions` and `write_state` are the rest of it as JSON.
-  // `due_at` is when a trim, or the deletion, left blocks to free; `trimmed_to` is the point of the last
-  // trim. Every append replaces the row: with free space on the page, that takes no index entry.
+  // The log has something to free from `due_at` on, because of a trim or, at 0, the deletion, and from
+  // `expires_at` on, because its first block expires: both may be too early. `trimmed_to` is the point of the
+  // last trim. Every append replaces the row: with free space on the page, that takes no index entry.
   `CREATE TABLE IF NOT EXISTS ${logs} (
     id bytea PRIMARY KEY, epoch bigint NOT NULL, seq_num bigint NOT NULL, append_id text NOT NULL,
     state text NOT NULL, extensions text, write_state text, metered_bytes bigint NOT NULL,
-    is_deleted boolean NOT NULL, trimmed_to bigint, due_at bigint
+    is_deleted boolean NOT NULL, trimmed_to bigint, due_at bigint, expires_at bigint
   ) WITH (fillfactor = 50)`,
   `CREATE INDEX IF NOT EXISTS logs_due ON ${logs} (due_at) WHERE due_at IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS logs_expiry ON ${logs} (expires_at) WHERE expires_at IS NOT NULL`,
   // `append_id` is the last append in the block.
   `CREATE TABLE IF NOT EXISTS ${blocks} (
     log bytea NOT NULL, end_seq_num bigint NOT NULL, first_seq_num bigint NOT NULL,
@@ -64,7 +66,6 @@ const CREATION = ({ format, documents, logs, blocks, commits }: Tables): readonl
     expires_at bigint, append_id text NOT NULL, data bytea NOT NULL,
     PRIMARY KEY (log, end_seq_num)
   )`,
-  `CREATE INDEX IF NOT EXISTS blocks_expiry ON ${blocks} (expires_at) WHERE expires_at IS NOT NULL`,
   // Commits of the last hour: after a lost connection, one is looked up by its id.
   `CREATE TABLE IF NOT EXISTS ${commits} (id text PRIMARY KEY, committed_at bigint NOT NULL)`,
   `CREATE INDEX IF NOT EXISTS commits_by_time ON ${commits} (committed_at)`,

@@ -1,12 +1,14 @@
 // @module-tag slow
 
 import { PGlite } from '@electric-sql/pglite'
+import fc from 'fast-check'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { NOW } from '../../../adapters/conformance/blocks.ts'
-import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
+import { NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
+import { isReclaimable, reclaimTimes } from '../../../src/core/retention.ts'
 import { open, type Stream, systemClock } from '../../../src/index.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { type Intercept, interceptingClient, sqlError } from './intercepting-client.ts'
@@ -104,7 +106,7 @@ describe('tables', () => {
     await (await openSession({ client: pglite, schema })).close()
     await pglite.query(`UPDATE ${schema}.format SET version = 99`)
     await expect(openSession({ client: pglite, schema })).rejects.toThrow(
-      `the tables in schema "${schema}" have version 99; this version of headwater reads 1`,
+      `the tables in schema "${schema}" have version 99; this version of headwater reads 2`,
     )
   })
 })
@@ -252,6 +254,45 @@ describe('reclaim', () => {
     expect((await writer.records())[0]).toBe(5)
     const { rows } = await pglite.query(`SELECT due_at FROM ${schema}.logs`)
     expect(rows).toEqual([{ due_at: dueAt }])
+  })
+
+  const time = fc.nat({ max: 20 }).map((ms) => NOW + ms)
+  const round = fc.record({
+    expiries: fc.array(fc.option(time), { maxLength: 4 }),
+    extension: fc.option(time),
+    trim: fc.constantFrom(null, 0.5, 1),
+    runs: fc.array(fc.record({ now: time, blocksMax: fc.constantFrom(1, 2, 100) }), { maxLength: 3 }),
+  })
+
+  test('by several processes, during appends and changes, frees all that is due, and nothing else', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 5 }), async (rounds) => {
+        const options = { client: intercepting(() => undefined), schema: newSchema() }
+        const session = await openSession(options)
+        const writer = await LogWriter.create(session, 'a')
+        for (const { expiries, extension, trim, runs } of rounds) {
+          const others = runs.map((limits) => session.reclaim({ ...limits, trimmedBefore: NOW }))
+          for (const expiresAt of expiries) await writer.append({ expiresAt })
+          const below = writer.head.tail.seqNum
+          if (extension !== null) await writer.reconfigure([{ below, after: 0, until: extension + 10 }])
+          if (trim !== null) await writer.append({ trimPoint: Math.floor(trim * below), trimmedAt: NOW })
+          await Promise.all(others)
+          await writer.measured()
+          const limits = { now: NOW + 10, trimmedBefore: NOW, blocksMax: 100 }
+          await reclaimAll(session, limits)
+          const [first] = await session.read('a', WHOLE_LOG)
+          expect(first !== undefined && isReclaimable(reclaimTimes(first, writer.head), limits)).toBe(false)
+          await writer.measured()
+        }
+        const { seqNum } = writer.head.tail
+        await writer.append({ count: 1, trimPoint: seqNum, trimmedAt: NOW })
+        await reclaimAll(session, { now: NOW + 1_000, trimmedBefore: NOW, blocksMax: 100 })
+        const { rows } = await pglite.query(`SELECT due_at, expires_at FROM ${options.schema}.logs`)
+        expect(rows).toEqual([{ due_at: null, expires_at: null }])
+        expect(await session.read('a', WHOLE_LOG)).toHaveLength(1)
+      }),
+      { numRuns: 30 },
+    )
   })
 })
 
