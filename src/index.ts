@@ -49,16 +49,7 @@ export type {
 } from './model/config.ts'
 export type { EncryptionKey } from './model/encryption-key.ts'
 export { type ErrorCode, HeadwaterError } from './model/errors.ts'
-/** @internal */
-export type {
-  AppendAck,
-  BasinInfo,
-  ListQuery,
-  Page,
-  Provisioned,
-  RestoredStream,
-  StreamInfo,
-} from './model/info.ts'
+export type { AppendAck, BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from './model/info.ts'
 export type { Metric, MetricsQuery } from './model/metrics.ts'
 export type { StreamPosition, StreamTail } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'

@@ -7,14 +7,13 @@ import {
   type Engine,
   type ErrorCode,
   HeadwaterError,
-  type RestoredStream,
   type SequencedRecord,
   type StreamPosition,
   type StreamTail,
 } from '../../src/index.ts'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
-import type { ListQuery, Page, StreamInfo } from '../../src/model/info.ts'
+import type { ListQuery, Page, RestoredStream, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 
 /**
