@@ -1,5 +1,6 @@
 import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, type MembersOf } from '../../src/model/validation.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { Handler } from './faulty-handler.ts'
 import { fetchFailed, relayedResponse } from './relayed-response.ts'
 
@@ -70,7 +71,9 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
     request.signal.addEventListener('abort', onAbort, { once: true })
     exchanges.set(exchange, [input, request, received])
     try {
-      const response = await handleUnlessAborted(handler, received)
+      // Rejects when the request is aborted, as `fetch` does, even if the handler ignores the signal.
+      const responding = Promise.resolve(handler(received))
+      const response = await unlessAborted(signal, responding, ({ body }) => body?.cancel())
       return relayedResponse(response, { signal, onEnd: end })
     } catch (error) {
       end()
@@ -114,22 +117,6 @@ function sentHeaders(request: Request): Headers {
   const headers = new Headers(request.headers)
   headers.delete('accept-encoding')
   return headers
-}
-
-/** Rejects when the request is aborted, as `fetch` does, even if the handler ignores the signal. */
-function handleUnlessAborted(handler: Handler, request: Request): Promise<Response> {
-  const { signal } = request
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    Promise.resolve(handler(request))
-      .then((response) => {
-        // The client no longer waits for this response.
-        if (signal.aborted) response.body?.cancel().catch(() => {})
-        resolve(response)
-      }, reject)
-      .finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 /** The part of the published client's `S2` that selects `fetch` for its sessions. */

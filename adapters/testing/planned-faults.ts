@@ -1,5 +1,6 @@
 import { invalid } from '../../src/model/errors.ts'
 import { assertInteger, type MembersOf } from '../../src/model/validation.ts'
+import { onAnyAbort, SharedSignal } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { Prng } from '../../src/runtime/random.ts'
 
@@ -111,38 +112,32 @@ export class FaultPlan<Fault extends object, Entry> {
 
 /** Delays calls by a clock, and can release them early. */
 export class Holds {
-  readonly #waiting = new Set<() => void>()
-  #releases = 0
+  #released = new SharedSignal()
 
   /**
    * Returns a function that delays one call, and later its result, unless {@link release} is called
    * meanwhile.
    */
   begin(clock: Clock): (ms: number, signal?: AbortSignal) => Promise<void> {
-    const since = this.#releases
-    return async (ms, signal) => {
-      if (ms > 0 && since === this.#releases && !signal?.aborted) await this.#wait(clock, ms, signal)
-    }
+    const released = this.#released
+    return (ms, signal) =>
+      new Promise((resolve) => {
+        if (ms === 0 || released.aborted || signal?.aborted) return resolve()
+        const cancel = clock.schedule(ms, () => {
+          ignoreSignals()
+          resolve()
+        })
+        const ignoreSignals = onAnyAbort([released, signal], () => {
+          cancel()
+          resolve()
+        })
+      })
   }
 
   /** Releases all calls in flight, which are not delayed again. */
   release(): void {
-    this.#releases++
-    for (const release of [...this.#waiting]) release()
-  }
-
-  #wait(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const release = () => {
-        cancel()
-        signal?.removeEventListener('abort', release)
-        this.#waiting.delete(release)
-        resolve()
-      }
-      const cancel = clock.schedule(ms, release)
-      signal?.addEventListener('abort', release, { once: true })
-      this.#waiting.add(release)
-    })
+    this.#released.abort(undefined)
+    this.#released = new SharedSignal()
   }
 }
 

@@ -1,6 +1,7 @@
 import { type FaultyHandler, faultyHandler } from '../../../adapters/testing/index.ts'
 import { fetchFailed, relayedResponse } from '../../../adapters/testing/relayed-response.ts'
 import type { Clock } from '../../../src/index.ts'
+import { unlessAborted } from '../../../src/runtime/abort.ts'
 import type { Prng } from '../../../src/runtime/random.ts'
 import { type HandlerRates, requestFaultsAtRandom } from '../../support/random-faults.ts'
 
@@ -68,7 +69,7 @@ export class SimulatedNetwork {
 
   readonly fetch = async (request: Request): Promise<Response> => {
     const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
-    if (!this.#admits()) return unlessAborted(new Promise<never>(() => {}), request.signal)
+    if (!this.#admits()) return unlessAborted(request.signal, new Promise<never>(() => {}))
     if (!this.#isConnected) throw fetchFailed('ECONNREFUSED', 'offline')
     request.signal.throwIfAborted()
     const { late, lateMs } = this.#late
@@ -83,7 +84,7 @@ export class SimulatedNetwork {
     }
     const { signal } = exchange
     try {
-      const response = await unlessAborted(this.#handler(copyOf(request, body, signal)), signal)
+      const response = await unlessAborted(signal, this.#handler(copyOf(request, body, signal)))
       return relayedResponse(response, { signal, onEnd: end })
     } catch (error) {
       end()
@@ -107,15 +108,4 @@ function copyOf(
 ): Request {
   const init = { method, headers, body, duplex: 'half', ...(signal && { signal }) }
   return new Request(url, init as RequestInit)
-}
-
-async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  result.catch(() => {})
-  let abort = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-  })
-  return Promise.race([result, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }
