@@ -1,4 +1,3 @@
-import type { StandardSchema } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { invalid } from '../../src/model/errors.ts'
 import {
@@ -43,10 +42,11 @@ export interface FoldOptions<State, Item> {
   readonly snapshots?: Stream | undefined
   /** Converts a value to JSON or bytes for a snapshot. Needs `decode`. By default the value is JSON. */
   readonly encode?: ((state: State) => unknown) | undefined
-  /** Converts what `encode` returned back to a value. If it throws, the snapshot is ignored. */
+  /**
+   * Converts the stored JSON or bytes back to a value. If it throws, the snapshot is ignored, so it may also
+   * validate what is stored.
+   */
   readonly decode?: ((encoded: never) => State) | undefined
-  /** A Standard Schema of the stored form. A snapshot that does not match it is ignored. */
-  readonly schema?: StandardSchema<unknown, unknown> | undefined
   /**
    * The reaction to records that were trimmed before the fold read them and that no snapshot covers: `'fail'`
    * (the default) ends the fold with `history_trimmed`, `'skip'` continues with the first remaining record.
@@ -97,7 +97,6 @@ const FOLD_OPTIONS: MembersOf<FoldOptions<unknown, never>> = {
   snapshots: hasMethod('readBatch', 'a stream'),
   encode: 'function',
   decode: 'function',
-  schema: unchecked,
   trimmed: oneOf(['fail', 'skip']),
   create: 'boolean',
   onSnapshotError: 'function',
@@ -110,7 +109,5 @@ export function assertFoldOptions<State>(options: FoldOptions<State, never>): vo
   const { reduce, version, encode, decode } = options
   if (reduce === undefined) throw invalid('`reduce` is required', 'reduce')
   if (version === undefined) throw invalid('`version` is required', 'version')
-  if ((encode === undefined) !== (decode === undefined)) {
-    throw invalid('`encode` and `decode` must be given together', encode === undefined ? 'encode' : 'decode')
-  }
+  if (encode !== undefined && decode === undefined) throw invalid('`encode` requires `decode`', 'decode')
 }

@@ -37,8 +37,7 @@ export class FoldSnapshots<State> {
   readonly #every: number
   readonly #state: () => FoldState<State>
   readonly #stopping = new AbortController()
-  readonly #writer = new JsonCodec<unknown>(undefined)
-  readonly #reader: JsonCodec<unknown>
+  readonly #codec = new JsonCodec<unknown>(undefined)
   /** The identity of the folded stream, once it is known. */
   #identity: string | undefined
   /** The tail of the snapshots if nothing was stored since they were loaded, as far as this fold knows. */
@@ -52,13 +51,12 @@ export class FoldSnapshots<State> {
   /** The reason why no snapshot could be loaded. */
   loadError: unknown
 
-  /** Throws `invalid` if snapshots could not represent the initial value, and for an invalid schema. */
+  /** Throws `invalid` if snapshots could not represent the initial value. */
   constructor(folded: Stream | undefined, options: FoldOptions<State, never>, state: () => FoldState<State>) {
     this.#folded = folded
     this.#options = options
     this.#every = options.snapshotEvery ?? SNAPSHOT_EVERY
     this.#state = state
-    this.#reader = new JsonCodec<unknown>(options.schema)
     if (this.#every === Number.POSITIVE_INFINITY) return
     this.#stream = options.snapshots ?? (folded && siblingOf(folded, options.name))
     if (this.#stream !== undefined) this.#encode(options.initial)
@@ -188,17 +186,21 @@ export class FoldSnapshots<State> {
     const encoded = encode === undefined ? state : encode(state)
     if (encoded instanceof Uint8Array) return { isJson: false, state: encoded }
     // Synchronous without a schema.
-    return { isJson: true, state: utf8(this.#writer.encode(encoded) as string) }
+    return { isJson: true, state: utf8(this.#codec.encode(encoded) as string) }
   }
 
-  /** Resolves to undefined if the snapshot cannot be decoded, or does not match the schema. */
-  async #decoded(snapshot: FoldSnapshot): Promise<FoldState<State> | undefined> {
-    const { isJson, state: body, position, last } = snapshot
+  /** Resolves to undefined if the snapshot cannot be decoded. */
+  async #decoded({
+    isJson,
+    state: body,
+    position,
+    last,
+  }: FoldSnapshot): Promise<FoldState<State> | undefined> {
     const { decode } = this.#options
     try {
       let encoded: unknown = body
       if (isJson) {
-        const [record] = await this.#reader.decode([{ seqNum: position, timestamp: 0, headers: [], body }])
+        const [record] = await this.#codec.decode([{ seqNum: position, timestamp: 0, headers: [], body }])
         encoded = record!.value
       }
       const state = decode === undefined ? (encoded as State) : decode(encoded as never)

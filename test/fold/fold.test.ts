@@ -224,7 +224,6 @@ test.each([
   ['snapshots', { snapshots: 'there' }],
   ['schema', { schema: {} }],
   ['trimmed', { trimmed: 'ignore' }],
-  ['encode', { decode: () => '' }],
   ['decode', { encode: () => '' }],
   ['interval', { interval: 5 }],
 ])('rejects an invalid `%s`', async (field, options) => {
