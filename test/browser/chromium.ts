@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BrowserContext, chromium } from 'playwright-core'
-import { describe, expect, it, vi } from 'vitest'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 
 const ARGUMENTS = [
   '--no-sandbox',
@@ -37,30 +37,69 @@ export function describeInChromium(title: string, suite: () => void): void {
   }
 }
 
-/** The user data directory of a browser. */
-export interface Profile {
-  readonly directory: string
-  remove(): Promise<void>
-}
-
-export async function newProfile(): Promise<Profile> {
-  const directory = await mkdtemp(join(tmpdir(), 'headwater-browser-'))
-  return { directory, remove: () => rm(directory, { recursive: true, force: true, maxRetries: 5 }) }
-}
-
 /** A running browser. */
-export interface Launched {
+interface Launched {
   readonly context: BrowserContext
   close(): Promise<void>
+  /** Only of {@link launchProcess}. */
+  kill?(): Promise<void>
 }
 
-/** Starts a browser on a profile, with further arguments. */
-export type Launch<Result extends Launched = Launched> = (
-  profile: Profile,
-  args?: readonly string[],
-) => Promise<Result>
+/** Starts a browser on a directory of user data, with further arguments. */
+type Launch = (directory: string, args: readonly string[]) => Promise<Launched>
 
-export const launch: Launch = async ({ directory }, args = []) => {
+export interface BrowserOptions {
+  readonly args?: readonly string[]
+  readonly launch?: Launch
+  /** The message of uncaught errors that do not fail a test. */
+  readonly expected?: RegExp
+}
+
+/** The browser of a suite. */
+export interface SuiteBrowser {
+  readonly context: BrowserContext
+  /** Opens a page. It is closed after the test, which fails if the page had an uncaught error. */
+  page(url: string): Promise<Page>
+  /** Closes or kills the browser, and starts it again with the same user data. */
+  restart(how?: 'close' | 'kill'): Promise<void>
+}
+
+/** Runs a browser with new user data during the current suite. */
+export function suiteBrowser(options: BrowserOptions = {}): SuiteBrowser {
+  const { args = [], launch: start = launch, expected } = options
+  let directory: string
+  let launched: Launched | undefined
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'headwater-browser-'))
+    launched = await start(directory, args)
+  })
+  afterAll(async () => {
+    await launched?.close()
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+  })
+  return {
+    get context() {
+      return launched!.context
+    },
+    async page(url) {
+      const page = await launched!.context.newPage()
+      const thrown: Error[] = []
+      page.on('pageerror', (error) => thrown.push(error))
+      onTestFinished(async () => {
+        await page.close()
+        expect(thrown.filter(({ message }) => !expected?.test(message))).toEqual([])
+      })
+      await page.goto(url)
+      return page
+    },
+    async restart(how = 'close') {
+      await launched![how]!()
+      launched = await start(directory, args)
+    },
+  }
+}
+
+const launch: Launch = async (directory, args) => {
   const context = await chromium.launchPersistentContext(directory, {
     executablePath,
     args: [...ARGUMENTS, ...args],
@@ -70,22 +109,11 @@ export const launch: Launch = async ({ directory }, args = []) => {
   return { context, close: () => context.close() }
 }
 
-/** Opens a private window, which does not use the profile. */
-export const launchPrivate: Launch = async (_, args = []) => {
-  const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args], headless: true })
-  const context = await browser.newContext()
-  context.setDefaultTimeout(PATIENCE_MS)
-  return { context, close: () => browser.close() }
-}
-
 /**
  * Starts a separate browser process, which can be killed. Its background tabs are hidden, while Playwright
  * makes all tabs of browsers that it launches itself believe that they are visible.
  */
-export const launchProcess: Launch<Launched & { kill(): Promise<void> }> = async (
-  { directory },
-  args = [],
-) => {
+export const launchProcess: Launch = async (directory, args) => {
   // Left by a browser that was killed.
   await rm(join(directory, 'DevToolsActivePort'), { force: true })
   const debugging = ['--headless', '--remote-debugging-port=0', `--user-data-dir=${directory}`]
@@ -113,9 +141,12 @@ export const launchProcess: Launch<Launched & { kill(): Promise<void> }> = async
   }
   const context = browser.contexts()[0]!
   context.setDefaultTimeout(PATIENCE_MS)
-  return {
-    context,
-    close: () => end('SIGTERM'),
-    kill: () => end('SIGKILL'),
-  }
+  return { context, close: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+}
+
+/** Freezes a page, as browsers do with hidden ones, or resumes it. */
+export async function setLifecycle(page: Page, state: 'frozen' | 'active'): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Page.setWebLifecycleState', { state })
+  await session.detach()
 }

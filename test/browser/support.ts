@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { HandlerOptions, RequestExchange as ServedExchange } from '../../adapters/http/index.ts'
 import type { NodeServer } from '../../adapters/node/index.ts'
@@ -8,82 +8,41 @@ import { type Engine, open } from '../../src/index.ts'
 import { serveObserved } from '../support/observed-server.ts'
 import { openCountsOf } from '../support/open-counts.ts'
 import { reservedPort } from '../support/port.ts'
-import {
-  describeInChromium,
-  type Launch,
-  type Launched,
-  launch,
-  newProfile,
-  type Profile,
-} from './chromium.ts'
-import { servePages } from './page-server.ts'
+import { type BrowserOptions, describeInChromium, type SuiteBrowser, suiteBrowser } from './chromium.ts'
 import type * as WorkerCaller from './pages/worker-caller.ts'
+import { type StaticServer, servePages } from './static-servers.ts'
 
-export interface Browser {
+export interface Browser extends SuiteBrowser {
   /** The origin of the pages. */
   readonly origin: string
-  readonly context: BrowserContext
-  /** Ends the browser with `end`, and starts it again on the same profile. */
-  relaunch(end: () => Promise<void>): Promise<void>
-  /**
-   * Opens an empty page, `/` or `/wasm`; see `servePages`. It is closed after the test, which fails if the
-   * page had an uncaught error.
-   */
+  /** Opens an empty page, `/` or `/wasm`, of this origin (see `servePages`), or another page. */
   page(path?: string): Promise<Page>
 }
 
-export interface BrowserOptions {
-  readonly args?: readonly string[]
-  readonly launch?: Launch
-}
-
-/** A suite in Chromium with a new profile. Without Chromium it is skipped, or fails if `CI` is set. */
+/** A suite in Chromium with new user data. Without Chromium it is skipped, or fails if `CI` is set. */
 export function inChromium(
   title: string,
   suite: (browser: Browser) => void,
   options: BrowserOptions = {},
 ): void {
-  describeInChromium(title, () => suite(browserOfSuite(options)))
-}
-
-function browserOfSuite(options: BrowserOptions): Browser {
-  const { args = [], launch: start = launch } = options
-  let profile: Profile
-  let launched: Launched
-  let pages: Awaited<ReturnType<typeof servePages>>
-  beforeAll(async () => {
-    profile = await newProfile()
-    pages = await servePages()
-    launched = await start(profile, args)
+  describeInChromium(title, () => {
+    let pages: StaticServer
+    beforeAll(async () => {
+      pages = await servePages()
+    })
+    afterAll(() => pages?.close())
+    const browser = suiteBrowser(options)
+    suite({
+      get origin() {
+        return pages.url
+      },
+      get context() {
+        return browser.context
+      },
+      page: (path = '/') => browser.page(new URL(path, pages.url).href),
+      restart: browser.restart,
+    })
   })
-  afterAll(async () => {
-    await launched?.close()
-    await pages?.close()
-    await profile?.remove()
-  })
-  return {
-    get origin() {
-      return pages.url
-    },
-    get context() {
-      return launched.context
-    },
-    async relaunch(end) {
-      await end()
-      launched = await start(profile, args)
-    },
-    async page(path = '/') {
-      const page = await launched.context.newPage()
-      const thrown: Error[] = []
-      page.on('pageerror', (error) => thrown.push(error))
-      onTestFinished(async () => {
-        await page.close()
-        expect(thrown).toEqual([])
-      })
-      await page.goto(`${pages.url}${path}`)
-      return page
-    },
-  }
 }
 
 type Exports = Readonly<Record<string, (...args: never[]) => unknown>>
@@ -107,22 +66,13 @@ export async function scriptIn<Script extends object>(
   )
 }
 
-/** Loads a script into a new worker of the page for each call. */
+/** Loads a script into a worker that lives as long as the page, and keeps its state between calls. */
 export async function scriptInWorker<Script extends object>(
   page: Page,
   script: string,
 ): Promise<Remote<Script & Exports>> {
   const { call } = await scriptIn<typeof WorkerCaller>(page, 'worker-caller')
   return remote((name, args) => call({ path: `/${script}.js`, name, args }))
-}
-
-/** Loads a script into one worker that lives as long as the page, so that it keeps state between calls. */
-export async function scriptInKeptWorker<Script extends object>(
-  page: Page,
-  script: string,
-): Promise<Remote<Script & Exports>> {
-  const { callKept } = await scriptIn<typeof WorkerCaller>(page, 'worker-caller')
-  return remote((name, args) => callKept({ path: `/${script}.js`, name, args }))
 }
 
 function remote<Script extends Exports>(

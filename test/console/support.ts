@@ -6,7 +6,7 @@ import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Engine, open } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
-import { restartableBrowser } from '../browser/restartable.ts'
+import { suiteBrowser } from '../browser/chromium.ts'
 
 export const ROOT_TOKEN = 'the-root-token-of-the-console-test'
 
@@ -22,7 +22,7 @@ export interface Served {
  * violates the content security policy, or sends a request to another address.
  */
 export function servedConsole(): Served {
-  const browser = restartableBrowser()
+  const browser = suiteBrowser()
   let hw: Engine
   let server: NodeServer
   beforeAll(async () => {

@@ -7,9 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { closeRecord, type Engine, open } from '../../src/index.ts'
-import { type AppServer, serveDirectory } from '../browser/app-server.ts'
-import { describeInChromium } from '../browser/chromium.ts'
-import { restartableBrowser } from '../browser/restartable.ts'
+import { describeInChromium, suiteBrowser } from '../browser/chromium.ts'
+import { type StaticServer, serveDirectory } from '../browser/static-servers.ts'
 import { bundledExample } from './bundled-example.ts'
 import { namedExample, PROJECT } from './examples.ts'
 
@@ -34,8 +33,8 @@ const PRINTED = {
 const DOCUMENTED_PORT = 8787
 
 describeInChromium('the pages of docs/browser.md', () => {
-  const browser = restartableBrowser()
-  let server: AppServer
+  const browser = suiteBrowser()
+  let server: StaticServer
   let hw: Engine
   let streams: Awaited<ReturnType<typeof serve>>
   beforeAll(async () => {
@@ -50,8 +49,7 @@ describeInChromium('the pages of docs/browser.md', () => {
     server = await serveDirectory(directory)
     hw = await open({ storage: memory() })
     await hw.basin('my-app').stream('answer').append(['hello', 'bye', closeRecord()])
-    const { origin } = new URL(server.url)
-    streams = await serve(hw, { auth: 'none', port: 0, cors: [origin] })
+    streams = await serve(hw, { auth: 'none', port: 0, cors: [server.url] })
     const { port } = new URL(streams.url)
     for (const name of ['module', 'import-map', 'follow', 'event-source']) {
       const html = await namedExample('docs/browser.md', name, 'html')
@@ -64,7 +62,7 @@ describeInChromium('the pages of docs/browser.md', () => {
   afterAll(async () => {
     await streams?.close()
     await hw?.close()
-    await server?.remove()
+    await server?.close()
   })
 
   it.each(Object.entries(PRINTED))('%s.html prints what it documents', async (name, expected) => {
@@ -72,7 +70,7 @@ describeInChromium('the pages of docs/browser.md', () => {
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))
     page.on('pageerror', (error) => printed.push(String(error)))
-    await page.goto(`${server.url}${name}.html`)
+    await page.goto(`${server.url}/${name}.html`)
     await expect.poll(() => printed).toEqual(expected)
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
   })
@@ -81,12 +79,12 @@ describeInChromium('the pages of docs/browser.md', () => {
     const page = await browser.page('about:blank')
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))
-    await page.goto(`${server.url}no-stream.html`)
+    await page.goto(`${server.url}/no-stream.html`)
     await expect.poll(() => printed).toContain('the request was refused')
   })
 
   it('follow.html shows what is appended to the stream of a server', async () => {
-    const page = await browser.page(`${server.url}follow.html`)
+    const page = await browser.page(`${server.url}/follow.html`)
     const shown = () => page.locator('li').allTextContents()
     await expect.poll(shown).toEqual(['hello'])
     await hw.basin('my-app').stream('chat').append('from the server')

@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AppServer, serveDirectory } from '../browser/app-server.ts'
-import { describeInChromium } from '../browser/chromium.ts'
-import { restartableBrowser } from '../browser/restartable.ts'
+import { describeInChromium, suiteBrowser } from '../browser/chromium.ts'
+import { type StaticServer, serveDirectory } from '../browser/static-servers.ts'
 import { PROJECT } from './examples.ts'
 
 const SITE = join(PROJECT, 'docs', 'site', 'dist')
@@ -19,8 +18,8 @@ const BUILD_MS_MAX = 600_000
 const SEARCH_BYTES_MAX = 150 * 1024
 
 describeInChromium('the site', () => {
-  const browser = restartableBrowser()
-  let server: AppServer
+  const browser = suiteBrowser()
+  let server: StaticServer
 
   // The build fails if a link leads nowhere.
   beforeAll(async () => {
@@ -34,7 +33,7 @@ describeInChromium('the site', () => {
     await cp(SITE, join(directory, 'project'), { recursive: true })
     server = await serveDirectory(directory)
   }, BUILD_MS_MAX)
-  afterAll(() => server?.remove())
+  afterAll(() => server?.close())
 
   it('runs headwater in the landing page: a second frame follows, and closing loses nothing', async () => {
     const page = await browser.page(new URL('project/index.html', server.url).href)

@@ -6,7 +6,7 @@ import { build, type Plugin } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import type { Engine } from '../../src/index.ts'
-import { serveDirectory } from '../browser/app-server.ts'
+import { serveDirectory } from '../browser/static-servers.ts'
 import { inChromium } from '../browser/support.ts'
 import { namedExample, PROJECT } from '../docs/examples.ts'
 import { type InstalledApp, installApp } from './installed-app.ts'
@@ -130,10 +130,9 @@ inChromium('the components of docs/react.md', (browser) => {
       plugins: [vueComponents, svelteComponents],
       logLevel: 'error',
     })
-    const page = await browser.page()
     const server = await serveDirectory(directory)
-    onTestFinished(() => server.remove())
-    await page.goto(server.url)
+    onTestFinished(() => server.close())
+    const page = await browser.page(`${server.url}/index.html`)
     await page.locator('ol').waitFor({ state: 'attached' })
     return page
   }

@@ -26,8 +26,6 @@ inChromium('IndexedDB survives the end of a page', (browser) => {
   })
 })
 
-let kill: () => Promise<void>
-
 inChromium(
   'IndexedDB survives the end of the browser',
   (browser) => {
@@ -35,17 +33,11 @@ inChromium(
       const page = await browser.context.newPage()
       await page.goto(browser.origin)
       const acknowledged = await appendFor(page, 'killed', 30)
-      await browser.relaunch(kill)
+      await browser.restart('kill')
       await expectBatches(await browser.page(), 'killed', acknowledged)
     })
   },
-  {
-    async launch(...args) {
-      const launched = await launchProcess(...args)
-      kill = launched.kill
-      return launched
-    },
-  },
+  { launch: launchProcess },
 )
 
 /**

@@ -1,17 +1,16 @@
 // @module-tag slow
 
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { launchProcess } from '../chromium.ts'
+import { launchProcess, setLifecycle } from '../chromium.ts'
 import type * as Tabs from '../pages/indexeddb-tabs.ts'
-import { type Browser, inChromium, scriptIn, scriptInKeptWorker } from '../support.ts'
+import { inChromium, scriptIn, scriptInWorker } from '../support.ts'
 
 inChromium('IndexedDB in several tabs', (browser) => {
   const openTab = async () => {
     const page = await browser.page()
     return { page, tab: await scriptIn<typeof Tabs>(page, 'indexeddb-tabs') }
   }
-  const openWorker = async () => scriptInKeptWorker<typeof Tabs>(await browser.page(), 'indexeddb-tabs')
+  const openWorker = async () => scriptInWorker<typeof Tabs>(await browser.page(), 'indexeddb-tabs')
 
   describe('followers', () => {
     it('receive appends of other tabs and of workers', async () => {
@@ -69,10 +68,10 @@ inChromium(
       await expect.poll(() => frozen.tab.elections()).toEqual([true])
       const other = await openTab()
       await other.tab.contend('freezing')
-      await setLifecycle(browser, frozen.page, 'frozen')
+      await setLifecycle(frozen.page, 'frozen')
       await expect.poll(() => other.tab.elections()).toEqual([true])
 
-      await setLifecycle(browser, frozen.page, 'active')
+      await setLifecycle(frozen.page, 'active')
       await expect.poll(() => frozen.tab.elections()).toEqual([true, false])
       await other.tab.closeSession()
       await expect.poll(() => frozen.tab.elections()).toEqual([true, false, true])
@@ -91,12 +90,6 @@ inChromium(
   },
   { launch: launchProcess },
 )
-
-async function setLifecycle(browser: Browser, page: Page, state: 'frozen' | 'active'): Promise<void> {
-  const session = await browser.context.newCDPSession(page)
-  await session.send('Page.setWebLifecycleState', { state })
-  await session.detach()
-}
 
 /** The number of sessions that hold or request the lock. */
 async function countRequests(database: string): Promise<number> {

@@ -1,18 +1,16 @@
-const received: { type: string; id: string; data: string }[] = []
+const received: MessageEvent<string>[] = []
 
-/** Records the events of an `EventSource`, across reconnections. */
+/** Records the batches of an `EventSource`, across reconnections. */
 export function listen(url: string): void {
-  const source = new EventSource(url)
-  for (const type of ['batch', 'error']) {
-    // Events of the connection, unlike those of the server, have no data.
-    source.addEventListener(type, (event) => {
-      if (!(event instanceof MessageEvent)) return
-      received.push({ type, id: event.lastEventId, data: event.data })
-    })
-  }
+  new EventSource(url).addEventListener('batch', (event) => received.push(event))
 }
 
-/** The recorded events, without pings. */
-export function events(): readonly { type: string; id: string; data: string }[] {
-  return received
+/** The bodies of the records so far. */
+export function bodies(): string[] {
+  return received.flatMap(({ data }) => JSON.parse(data).records.map(({ body }: { body: string }) => body))
+}
+
+/** The id of the last event. */
+export function lastId(): string {
+  return received.at(-1)!.lastEventId
 }

@@ -22,10 +22,6 @@ export async function bodies(): Promise<string[]> {
   return records.map(({ body }) => body)
 }
 
-export async function restart(tailOffset: number): Promise<void> {
-  await copy.restart({ from: { tailOffset } })
-}
-
 export async function close(): Promise<void> {
   await copy.close()
 }

@@ -11,7 +11,8 @@ async function newStream(url: string, basin: string) {
   const s2 = new S2({
     accessToken: 'a token',
     endpoints: { account: url, basin: url },
-    requestTimeoutMillis: 20_000,
+    // The default of 5 seconds is short for a busy machine.
+    requestTimeoutMillis: 120_000,
   })
   await s2.basins.create({ basin })
   const streams = s2.basin(basin)

@@ -7,30 +7,16 @@ export interface Call {
 
 export type Outcome = { readonly result: unknown } | { readonly error: string }
 
-/** Calls in a new worker that is terminated afterwards. */
-export async function call(request: Call): Promise<unknown> {
-  const worker = startWorker()
-  try {
-    return await callIn(worker, request)
-  } finally {
-    worker.terminate()
-  }
-}
-
-let kept: Worker | undefined
+let worker: Worker | undefined
 let calls: Promise<unknown> = Promise.resolve()
 
-/** Calls in a worker that is kept for later calls, one at a time. */
-export function callKept(request: Call): Promise<unknown> {
-  kept ??= startWorker()
-  const worker = kept
-  const called = calls.then(() => callIn(worker, request))
+/** Calls in the worker of this page, one at a time. */
+export function call(request: Call): Promise<unknown> {
+  worker ??= new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+  const calling = worker
+  const called = calls.then(() => callIn(calling, request))
   calls = called.catch(() => {})
   return called
-}
-
-function startWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
 async function callIn(worker: Worker, request: Call): Promise<unknown> {
