@@ -1,13 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
 import ts from 'typescript'
+import { onTestFinished } from 'vitest'
 import { PROJECT } from './examples.ts'
 
-/** A block marked `ts` or `tsx` in a docstring of the built declarations. */
+/** Code of a docstring or a page. */
 export interface Sample {
-  /** The declaration file and the line. */
+  /** The file and the line. */
   readonly at: string
   readonly code: string
+  /** `ts`, `tsx` or `js`. */
   readonly language: string
 }
 
@@ -61,6 +63,7 @@ const CONTEXT: Readonly<Record<string, string>> = {
   test: `declare const test: { (title: string, run: () => Promise<void>): void; skip(title: string): void }`,
 }
 
+/** The blocks marked `ts` or `tsx` in docstrings of the built declarations. */
 export function samplesOfDeclarations(): Sample[] {
   const directory = join(PROJECT, 'dist', 'types')
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' })
@@ -78,107 +81,82 @@ function samplesOf(path: string): Sample[] {
   }))
 }
 
-/**
- * Compiles samples. Returns what is wrong with each, in the order of the samples.
- */
-export function errorsOf(samples: readonly Sample[]): string[][] {
-  const { program, files } = programOf(samples)
-  return files.map((file) => {
-    const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
-    return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-  })
+/** The subpath of each name that the package exports, by the reports of its API. */
+const EXPORTED = new Map<string, string>()
+for (const file of readdirSync(join(PROJECT, 'api'))) {
+  // It has the names of other subpaths.
+  if (file === 'headwater-browser.api.md') continue
+  const subpath = file.replace('.api.md', '').replace('-', '/')
+  const names = readFileSync(join(PROJECT, 'api', file), 'utf8').matchAll(
+    /^export (?:(?:abstract )?(?:class|const|function|interface|type) (\w+)|\{ (?:\w+ as )?(\w+) \})/gm,
+  )
+  for (const [, name, renamed] of names) {
+    const exported = name ?? renamed!
+    // Frameworks share names: the samples are of React.
+    if (!EXPORTED.has(exported)) EXPORTED.set(exported, subpath)
+  }
 }
 
-/** A program of samples, each a module of its own, as in an app with the package. */
-function programOf(samples: readonly Sample[]): {
-  readonly program: ts.Program
-  /** The results, in the order of the samples. */
-  readonly files: readonly ts.SourceFile[]
-} {
-  const options: ts.CompilerOptions = {
+/** A declaration at the beginning of a line, with its name, or several in brackets. */
+const DECLARATION =
+  /^(?:export )?(?:class|const|(?:async )?function|import(?: type)?|interface|let|type) (\w+|\{[^}]*\}|\[[^\]]*\])/gm
+
+/** Adds to a sample what it uses without declaring it: what the package exports, or else of the context. */
+export function completed(sample: Sample, context: Readonly<Record<string, string>> = {}): Sample {
+  const { code } = sample
+  const declarations = new Map(Object.entries({ ...CONTEXT, ...context }))
+  const wordsOf = (text: string) => text.match(/\b[A-Za-z]\w*/g) ?? []
+  const heads = code.matchAll(DECLARATION)
+  const declared = new Set([...heads].flatMap(([, head]) => wordsOf(head!)))
+  const needed = [...new Set(wordsOf(code))].filter((name) => !declared.has(name))
+  const lines = needed.flatMap((name) => {
+    const subpath = EXPORTED.get(name)
+    return subpath === undefined ? (declarations.get(name) ?? []) : `import { ${name} } from '${subpath}'`
+  })
+  return { ...sample, code: [...lines, code, 'export {}\n'].join('\n') }
+}
+
+/** Compiles samples against the built package. Returns what is wrong with each that is. */
+export function errorsOf(samples: readonly Sample[], declarations = ''): { at: string; message: string }[] {
+  // Inside the project, so that `headwater` is the package itself.
+  const directory = mkdtempSync(join(PROJECT, 'dist', 'samples-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const ambient = join(directory, 'ambient.d.ts')
+  writeFileSync(ambient, declarations)
+  const files = samples.map((sample, i) => {
+    // Files of a page import each other.
+    const [page, name = `sample-${i}.${sample.language}`] = sample.at.split(': ')
+    const path = join(directory, basename(page!, '.md'), name)
+    ts.sys.createDirectory(dirname(path))
+    writeFileSync(path, withJsx(sample))
+    return path
+  })
+  const program = ts.createProgram([...files, ambient], {
     target: ts.ScriptTarget.ES2022,
     lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
     module: ts.ModuleKind.NodeNext,
-    jsx: ts.JsxEmit.ReactJSX,
+    jsx: ts.JsxEmit.Preserve,
     types: ['node'],
     strict: true,
     exactOptionalPropertyTypes: true,
+    allowJs: true,
+    allowImportingTsExtensions: true,
     skipLibCheck: true,
     noEmit: true,
-  }
-  const names = exportedNames(options)
-  const modules = new Map(
-    samples.map((sample, i) => [
-      join(PROJECT, `docstring-sample-${i}.${sample.language}`),
-      moduleOf(sample, names),
-    ]),
-  )
-  const host = ts.createCompilerHost(options)
-  const { fileExists, readFile, getSourceFile } = host
-  host.fileExists = (path) => modules.has(path) || fileExists.call(host, path)
-  host.readFile = (path) => modules.get(path) ?? readFile.call(host, path)
-  host.getSourceFile = (path, languageVersion) => {
-    const text = modules.get(path)
-    return text === undefined
-      ? getSourceFile.call(host, path, languageVersion)
-      : ts.createSourceFile(path, text, languageVersion)
-  }
-  const program = ts.createProgram([...modules.keys()], options, host)
-  return { program, files: [...modules.keys()].map((path) => program.getSourceFile(path)!) }
-}
-
-/** The subpath of each exported name. */
-function exportedNames(options: ts.CompilerOptions): ReadonlyMap<string, string> {
-  const { exports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
-  const entries = Object.entries<{ types?: string }>(exports).flatMap(([subpath, { types }]) =>
-    // It has the names of other entries.
-    types === undefined || subpath === './browser' ? [] : [[subpath, join(PROJECT, types)] as const],
-  )
-  const program = ts.createProgram(
-    entries.map(([, path]) => path),
-    options,
-  )
-  const checker = program.getTypeChecker()
-  const names = new Map<string, string>()
-  for (const [subpath, path] of entries) {
+  })
+  return files.flatMap((path, i) => {
     const file = program.getSourceFile(path)
-    const module = file && checker.getSymbolAtLocation(file)
-    if (module === undefined) throw new Error(`no declarations: run npm run build (${path})`)
-    for (const { name } of checker.getExportsOfModule(module)) {
-      if (!names.has(name)) names.set(name, `headwater${subpath.slice(1)}`)
-    }
-  }
-  return names
+    const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
+    return diagnostics.map(({ messageText }) => ({
+      at: samples[i]!.at,
+      message: ts.flattenDiagnosticMessageText(messageText, '\n'),
+    }))
+  })
 }
 
-function moduleOf({ code, language }: Sample, exported: ReadonlyMap<string, string>): string {
-  const file = ts.createSourceFile(`sample.${language}`, code, ts.ScriptTarget.Latest, true)
-  const { declared, used } = namesIn(file)
-  const context = [...used]
-    .filter((name) => !declared.has(name))
-    .flatMap((name) => {
-      const subpath = exported.get(name)
-      if (subpath !== undefined) return `import { ${name} } from '${subpath}'`
-      return CONTEXT[name] ?? []
-    })
-  return `${context.join('\n')}\n${code}\nexport {}\n`
-}
-
-function namesIn(file: ts.SourceFile): { declared: Set<string>; used: Set<string> } {
-  const declared = new Set<string>()
-  const used = new Set<string>()
-  const visit = (node: ts.Node): void => {
-    if (ts.isIdentifier(node)) {
-      const { parent } = node
-      const isMember = ts.isPropertyAccessExpression(parent) && parent.name === node
-      const isKey = ts.isPropertyAssignment(parent) && parent.name === node
-      const isDeclaration = 'name' in parent && parent.name === node && !isMember && !isKey
-      // `{ stream }` uses the name.
-      if (isDeclaration && !ts.isShorthandPropertyAssignment(parent)) declared.add(node.text)
-      else if (!isMember && !isKey) used.add(node.text)
-    }
-    ts.forEachChild(node, visit)
-  }
-  visit(file)
-  return { declared, used }
+/** Each framework has types of its own for the elements of JSX. */
+function withJsx({ language, code }: Sample): string {
+  if (language !== 'tsx') return code
+  const source = code.includes("from 'solid-js'") ? 'solid-js' : 'react'
+  return `/** @jsxImportSource ${source} */\n${code}`
 }
