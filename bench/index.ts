@@ -2,10 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Entrant, measure } from './harness/measure.ts'
-import type { Measurement } from './harness/measurement.ts'
+import { measure } from './harness/measure.ts'
+import type { Contestant, Measurement } from './harness/measurement.ts'
 import { currentEnvironment, pageOf } from './harness/page.ts'
 import { arePeersInstalled } from './harness/peers.ts'
 import { type Conditions, readResults, withRows, writeResults } from './harness/results.ts'
@@ -45,7 +44,6 @@ if (names.some((name) => MEASUREMENTS[name]!.needsPeers) && !arePeersInstalled()
   execFileSync('npm', ['install', '--prefix', 'bench'], { stdio: 'inherit' })
 }
 
-const dist = join(process.cwd(), 'dist')
 const scratch = new Scratch(values.directory)
 const settings = new Settings(values.quick, Number(values.rounds), scratch)
 /** A whole run replaces all rows. */
@@ -84,18 +82,18 @@ function render(): void {
 
 async function rowsOf(name: string, measurement: Measurement): Promise<Row[]> {
   const work = measurement.work.replace('{size}', settings.sized(measurement.size ?? 0).toLocaleString('en'))
-  const entrants: Entrant[] = [{ contestant: measurement.ours, dist }]
+  const contestants: Contestant[] = [measurement.ours]
   const entries = measurement.rivals.map((rival) => {
     const why = rival.unavailable?.()
     const contestant = why === undefined ? rival.contestant : undefined
     // Two rows may compare the same programs by different quantities.
-    const same = entrants.findIndex((other) => other.contestant === contestant)
-    const index = contestant && (same >= 0 ? same : entrants.push({ contestant, dist }) - 1)
-    return { rival, why, index }
+    if (contestant !== undefined && !contestants.includes(contestant)) contestants.push(contestant)
+    return { rival, why, contestant }
   })
-  const [ours, ...theirs] = await measure(entrants, measurement, settings)
-  return entries.map(({ rival, why, index }) => {
+  const samples = await measure(contestants, measurement, settings)
+  return entries.map(({ rival, why, contestant }) => {
     if (why !== undefined) return skippedRow(name, work, rival.against, why)
-    return rowOf(name, work, measurement, rival, ours!, index === undefined ? undefined : theirs[index - 1])
+    const theirs = contestant && samples[contestants.indexOf(contestant)]
+    return rowOf(name, work, measurement, rival, samples[0]!, theirs)
   })
 }

@@ -12,13 +12,9 @@ const PROGRAMS = fileURLToPath(
 export class Child {
   readonly #process: ChildProcess
 
-  constructor(program: string, dist: string) {
+  constructor(program: string) {
     const path = join(PROGRAMS, `${program}.js`)
-    this.#process = fork(path, {
-      execArgv: ['--expose-gc'],
-      serialization: 'advanced',
-      env: { ...process.env, HEADWATER_DIST: dist },
-    })
+    this.#process = fork(path, { execArgv: ['--expose-gc'], serialization: 'advanced' })
   }
 
   prepare = (side: string, params: Params) => this.#call<Info>('prepare', side, params)

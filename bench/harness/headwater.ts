@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type * as Client from '../../adapters/client/index.ts'
 import type * as Node from '../../adapters/node/index.ts'
@@ -12,7 +12,7 @@ import type * as Core from '../../src/index.ts'
 
 /** The built package. */
 const load = <Module>(name: string): Promise<Module> =>
-  import(pathToFileURL(join(process.env.HEADWATER_DIST!, `${name}.js`)).href)
+  import(pathToFileURL(resolve('dist', `${name}.js`)).href)
 
 export const loadNode = () => load<typeof Node>('node')
 export const loadClient = () => load<typeof Client>('client')

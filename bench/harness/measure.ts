@@ -14,22 +14,16 @@ export interface Samples {
 /** How much longer a warm-up may take than it should. */
 const WARM_UP_FACTOR_MAX = 4
 
-/** A contestant with the build of headwater that it uses. */
-export interface Entrant {
-  readonly contestant: Contestant
-  readonly dist: string
-}
-
 /**
  * Measures all contestants in alternation, so that other load on the machine affects all of them. Each has
  * processes of its own, so that none pays for the garbage of another.
  */
 export async function measure(
-  entrants: readonly Entrant[],
+  contestants: readonly Contestant[],
   measurement: Measurement,
   settings: Settings,
 ): Promise<Samples[]> {
-  const runners = entrants.map((entrant) => new Runner(entrant, measurement, settings))
+  const runners = contestants.map((contestant) => new Runner(contestant, measurement, settings))
   try {
     for (const runner of runners) await runner.warmUp()
     const rounds = settings.rounds * (measurement.rounds ?? 1)
@@ -44,7 +38,7 @@ export async function measure(
 
 /** The processes of a contestant. */
 class Runner {
-  readonly #entrant: Entrant
+  readonly #contestant: Contestant
   readonly #measurement: Measurement
   readonly #settings: Settings
   readonly #directory: string
@@ -55,8 +49,8 @@ class Runner {
   #count = 1
   #peakBytes = 0
 
-  constructor(entrant: Entrant, measurement: Measurement, settings: Settings) {
-    this.#entrant = entrant
+  constructor(contestant: Contestant, measurement: Measurement, settings: Settings) {
+    this.#contestant = contestant
     this.#measurement = measurement
     this.#settings = settings
     this.#directory = settings.scratch.fresh()
@@ -108,21 +102,21 @@ class Runner {
   }
 
   async #fill(): Promise<void> {
-    const { program, fill, params } = this.#entrant.contestant
+    const { program, fill, params } = this.#contestant
     if (fill === undefined) return
-    const child = new Child(program, this.#entrant.dist)
+    const child = new Child(program)
     this.#children = [child]
     await child.prepare(fill, { ...params, directory: this.#directory, size: this.#size })
     await this.#children.pop()!.close()
   }
 
   async #start(): Promise<void> {
-    const { program, side, params, load } = this.#entrant.contestant
-    const child = new Child(program, this.#entrant.dist)
+    const { program, side, params, load } = this.#contestant
+    const child = new Child(program)
     this.#children = [child]
     const info = await child.prepare(side, { ...params, directory: this.#directory, size: this.#size })
     if (load === undefined) return
-    const second = new Child('load', this.#entrant.dist)
+    const second = new Child('load')
     this.#children.push(second)
     await second.prepare(load.side, { ...load.params, ...info, size: this.#size })
   }

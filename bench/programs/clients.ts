@@ -1,10 +1,7 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { AppendInput, AppendRecord, S2, type S2Stream } from '@s2-dev/streamstore'
-import type * as Client from '../../adapters/client/index.ts'
 import type { Stream } from '../../src/index.ts'
 import { Child } from '../harness/child.ts'
-import { openHeadwater, streamNumber } from '../harness/headwater.ts'
+import { loadClient } from '../harness/headwater.ts'
 import { host, type Prepared, type Sides } from '../harness/host.ts'
 import { bodiesFrom, bodyOf } from '../harness/records.ts'
 
@@ -32,49 +29,10 @@ interface Performer {
 
 type Connect = (url: string) => Promise<Performer>
 
-type Submit = Awaited<ReturnType<Performer['openSession']>>['submit']
-
 host({
   ...sidesOf('headwater', headwater),
   ...sidesOf('published', published),
-
-  'headwater in flight': (place: Place) =>
-    withServer(headwater, 'server', place, async (client) => {
-      const session = await client.openSession()
-      return { turn: (count) => appendAtOnce(session.submit, count), close: () => session.close() }
-    }),
-
-  async 'engine in flight'() {
-    const engine = await openHeadwater()
-    const session = await sessionOf(streamNumber(engine, 0))
-    return {
-      turn: (count) => appendAtOnce(session.submit, count),
-      async close() {
-        await session.close()
-        await engine.close()
-      },
-    }
-  },
 })
-
-const SMALL = bodiesFrom(0, 1, 16)
-
-/** Appends small batches without waiting for any of them. */
-async function appendAtOnce(submit: Submit, count: number): Promise<void> {
-  const acked = Array.from({ length: count }, () => submit(SMALL).then((ack) => ack()))
-  await Promise.all(acked)
-}
-
-async function sessionOf(stream: Stream): ReturnType<Performer['openSession']> {
-  const session = await stream.appendSession()
-  return {
-    async submit(bodies) {
-      const ticket = await session.submit(bodies)
-      return () => ticket.ack()
-    },
-    close: () => session.close(),
-  }
-}
 
 /** The client runs in the process of the side, which is measured, and the server in another. */
 function sidesOf(name: string, connect: Connect): Sides {
@@ -107,7 +65,7 @@ async function withServer(
   { directory, size, onDisk }: Place,
   prepare: (client: Performer) => Promise<Prepared>,
 ): Promise<Prepared> {
-  const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
+  const server = new Child('headwater-server')
   const { port } = await server.prepare(side, { directory, size, onDisk, bytes: BODY_BYTES })
   const client = await connect(`http://127.0.0.1:${port}`)
   const { turn, close } = await prepare(client)
@@ -122,12 +80,20 @@ async function withServer(
 }
 
 async function headwater(url: string): Promise<Performer> {
-  const path = join(process.env.HEADWATER_DIST!, 'client.js')
-  const { connect } = (await import(pathToFileURL(path).href)) as typeof Client
+  const { connect } = await loadClient()
   const client = await connect({ url })
   const stream: Stream = client.basin('my-basin').stream('streams/1')
   return {
-    openSession: () => sessionOf(stream),
+    async openSession() {
+      const session = await stream.appendSession()
+      return {
+        async submit(bodies) {
+          const ticket = await session.submit(bodies)
+          return () => ticket.ack()
+        },
+        close: () => session.close(),
+      }
+    },
     async read() {
       let [count, bytes] = [0, 0]
       for await (const { body } of stream.read({}, { as: 'bytes' })) {

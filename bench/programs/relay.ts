@@ -101,7 +101,7 @@ function turns(writer: Child, times: number[], close: () => Promise<unknown>): P
 }
 
 async function started(program: string, side: string, params: Params) {
-  const child = new Child(program, process.env.HEADWATER_DIST!)
+  const child = new Child(program)
   const { port } = await child.prepare(side, params)
   return { child, port: Number(port) }
 }

@@ -3,8 +3,6 @@ import type { Measurement } from '../harness/measurement.ts'
 const program = 'clients'
 /** How many times as fast as the published client each row must be. */
 const AT_LEAST = 1.2
-/** The most CPU for a record over HTTP/2, as a multiple of the engine's own. */
-const ENGINE_CPU_MOST = 1.5
 
 export const clientRows: Readonly<Record<string, Measurement>> = {
   'client-session-100': {
@@ -13,8 +11,6 @@ export const clientRows: Readonly<Record<string, Measurement>> = {
     most: 1_000,
     ...both('session', { records: 100 }),
   },
-  'client-in-flight-20k': inFlight(20_000),
-  'client-in-flight-200k': inFlight(200_000),
   'client-read-disk': {
     work: 'client: catch-up read of {size} × 1 KiB, filesystem',
     each: 'a record',
@@ -22,24 +18,6 @@ export const clientRows: Readonly<Record<string, Measurement>> = {
     exactly: 1,
     ...both('read', { onDisk: true }),
   },
-}
-
-function inFlight(records: number): Measurement {
-  return {
-    work: `client: append session, {size} × 16 B in flight, memory`,
-    each: 'a record',
-    size: records,
-    exactly: 'size',
-    ours: { program, side: 'headwater in flight' },
-    rivals: [
-      {
-        against: 'the engine in process',
-        contestant: { program, side: 'engine in flight' },
-        by: 'cpu',
-        atLeast: 1 / ENGINE_CPU_MOST,
-      },
-    ],
-  }
 }
 
 /** Each client with a server of its own, of the same kind. */
