@@ -133,7 +133,7 @@ describe('a pager at the tail', () => {
     })
     onTestFinished(() => pager.close())
     pager.open({ tailOffset: 100 })
-    await expect.poll(() => connections, { timeout: 10_000 }).toBe(4)
+    await expect.poll(() => connections).toBe(4)
     await stream.append('3')
     await expect.poll(() => extent(pager)).toEqual([0, 4])
     expect(pager.window.shown.map(({ seqNum }) => seqNum)).toEqual([0, 1, 2, 3])

@@ -9,8 +9,6 @@ import { open } from '../../src/index.ts'
 import { testStorage } from '../support/index.ts'
 import { BASIN } from './support.ts'
 
-const patiently = { timeout: 60_000, interval: 20 }
-
 it('a document of several MiB is compacted twice, and edited by two editors before and after', async () => {
   const hw = await open({ storage: testStorage() })
   onTestFinished(() => hw.close())
@@ -24,7 +22,7 @@ it('a document of several MiB is compacted twice, and edited by two editors befo
     const doc = new Y.Doc()
     const provider = new YjsProvider({ doc, baseUrl, docId: 'large' })
     onTestFinished(() => provider.destroy())
-    await vi.waitFor(() => expect(provider.synced).toBe(true), patiently)
+    await vi.waitFor(() => expect(provider.synced).toBe(true))
     return { provider, text: doc.getText('text') }
   }
   const first = await edit()
@@ -39,7 +37,7 @@ it('a document of several MiB is compacted twice, and edited by two editors befo
     await editor.provider.flush()
     expected += text
     for (const other of [first, second]) {
-      await vi.waitFor(() => expect(other.text.length).toBe(expected.length), patiently)
+      await vi.waitFor(() => expect(other.text.length).toBe(expected.length))
     }
   }
   let compacted = ''
@@ -50,12 +48,12 @@ it('a document of several MiB is compacted twice, and edited by two editors befo
       const location = await snapshot()
       expect(location).toMatch(/_snapshot$/)
       expect(location).not.toBe(compacted)
-    }, patiently)
+    })
     compacted = await snapshot()
     await write(second, 'by the second')
     await write(first, 'by the first')
   }
   const late = await edit()
-  await vi.waitFor(() => expect(late.text.length).toBe(expected.length), patiently)
+  await vi.waitFor(() => expect(late.text.length).toBe(expected.length))
   for (const { text } of [first, second, late]) expect(text.toString() === expected).toBe(true)
 })

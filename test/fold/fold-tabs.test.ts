@@ -47,7 +47,7 @@ describe('several tabs', () => {
     for (const [index, body] of ['b', 'c'].entries()) {
       await logOf(hw).append(body)
       await old.reached(index + 2)
-      await vi.waitFor(() => expect(examine).toHaveBeenCalledTimes(index + 1), 10_000)
+      await vi.waitFor(() => expect(examine).toHaveBeenCalledTimes(index + 1))
     }
     await old.close()
     expect(await storedSnapshots(hw)).toMatchObject([{ version: 2, position: 1 }])

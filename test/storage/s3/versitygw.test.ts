@@ -70,7 +70,7 @@ describe.runIf(HAS_VERSITYGW)(`a bucket of a gateway${withoutVersitygw}`, () => 
     for (const text of texts) await first.basin('my-app').stream('notes').append(text)
     const objects = new S3Bucket(location)
     // Closing would give up the roll before.
-    await vi.waitUntil(async () => (await objects.list('checkpoint-')).length > 0, { timeout: 60_000 })
+    await vi.waitUntil(async () => (await objects.list('checkpoint-')).length > 0)
     await first.close()
     proxy.rate = 0
     const second = await open({ storage })
