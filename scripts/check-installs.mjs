@@ -7,9 +7,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { assertInstalled, build, inProject } from './project.mjs'
+import { assertInstalled, build, inProject, pack, RUNTIMES } from './project.mjs'
 
-const NODES = ['20.20.2', '22.23.3', '24.21.0']
+const NODES = ['20.20.2', '22.23.3', RUNTIMES.node]
 const TYPESCRIPTS = ['5.4.5', '5.9.3', '7.0.2']
 /** Their declarations need the types of Node, or of a framework. */
 const ENTRIES_WITH_TYPES = ['./node', './react', './solid', './vue']
@@ -20,11 +20,11 @@ const directory = mkdtempSync(join(tmpdir(), 'headwater-installs-'))
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 const readme = readFileSync(inProject('README.md'), 'utf8')
 const [, program, printed] = /^```ts\n([\s\S]*?)^```[\s\S]*?^```text\n([\s\S]*?)^```/m.exec(readme)
-const packed = run(inProject('.'), 'npm', ['pack', '--json', '--pack-destination', directory])
-const tarball = join(directory, JSON.parse(packed)[0].filename)
+const tarball = await pack(directory)
 const tools = project('tools')
 run(tools, 'npm', [
-  ...['install', '--no-save', 'pnpm@10.34.8', '@yarnpkg/cli-dist@4.18.1', 'bun@1.4.5', 'deno@2.9.6'],
+  ...['install', '--no-save', 'pnpm@10.34.8', '@yarnpkg/cli-dist@4.18.1'],
+  ...[`bun@${RUNTIMES.bun}`, `deno@${RUNTIMES.deno}`],
   ...NODES.map((version) => `node-${version}@npm:node@${version}`),
   ...TYPESCRIPTS.map((version) => `typescript-${version}@npm:typescript@${version}`),
 ])

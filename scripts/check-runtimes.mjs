@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { assertInstalled, ensureBuilt, inProject, run } from './project.mjs'
+import { assertInstalled, ensureBuilt, inProject, RUNTIMES, run } from './project.mjs'
 
 const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs', 'client.mjs']
 
@@ -18,14 +18,14 @@ const installed = mkdtempSync(join(tmpdir(), 'headwater-runtimes-'))
 process.on('exit', () => rmSync(installed, { recursive: true, force: true }))
 run('npm', [
   ...['install', '--no-save', '--no-audit', '--no-fund', '--prefix', installed],
-  ...['bun@1.4.5', 'deno@2.9.6', 'node@24.21.0', 'workerd@1.20261117.1'],
+  ...Object.entries(RUNTIMES).map(([name, version]) => `${name}@${version}`),
   // For Node 20, which has no SQLite. npm may compile it, which takes minutes.
   ...(isBuiltin('node:sqlite') ? [] : ['better-sqlite3@12.11.1']),
 ])
 process.env.NODE_PATH = join(installed, 'node_modules')
 const binary = (name) => join(installed, 'node_modules', '.bin', name)
 
-const RUNTIMES = [
+const COMMANDS = [
   { command: process.execPath, args: [] },
   { command: binary('node'), args: ['--no-warnings'] },
   { command: binary('bun'), args: ['run'] },
@@ -38,7 +38,7 @@ const RUNTIMES = [
 ]
 
 let failed = 0
-for (const { command, args, checks = CHECKS } of RUNTIMES) {
+for (const { command, args, checks = CHECKS } of COMMANDS) {
   for (const check of checks) {
     const script = inProject('test', 'runtimes', check)
     const { status, error } = spawnSync(command, [...args, script, ...args], { stdio: 'inherit' })

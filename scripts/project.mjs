@@ -1,7 +1,11 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/** The runtimes that checks install from npm, each with its version. */
+export const RUNTIMES = { bun: '1.4.5', deno: '2.9.6', node: '24.21.0', workerd: '1.20261117.1' }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 /** Returns the options of a command. On Windows npm is a script, which only a shell can start. */
@@ -40,6 +44,13 @@ export function ensureBuilt() {
 
 export function build() {
   run('npm', ['run', 'build'])
+}
+
+/** Packs the built package into a directory. Resolves to the path of the tarball. */
+export async function pack(directory) {
+  const args = ['pack', '--json', '--pack-destination', directory]
+  const { stdout } = await promisify(execFile)('npm', args, optionsOf('npm'))
+  return join(directory, JSON.parse(stdout)[0].filename)
 }
 
 /** Runs a command in the project. Exits with its code if that is not 0. */

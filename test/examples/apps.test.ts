@@ -2,14 +2,15 @@
 // @module-tag nightly
 
 import { spawn } from 'node:child_process'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { describeInChromium } from '../browser/chromium.ts'
-import { restartableBrowser } from '../browser/restartable.ts'
-import { install, pack, preview, run } from './project.ts'
+import { pack } from '../../scripts/project.mjs'
+import { describeInChromium, suiteBrowser } from '../browser/chromium.ts'
+import { install, preview, run } from './project.ts'
 
 // The registry may be slow.
 vi.setConfig({ testTimeout: 600_000 })
@@ -17,15 +18,17 @@ vi.setConfig({ testTimeout: 600_000 })
 const MARKUP = '<img src=x onerror="document.title=1">'
 const NODE_PROJECTS = ['level-storage', 'offline-tests']
 
-let packed: Awaited<ReturnType<typeof pack>>
+let directory: string
+let tarball: string
 beforeAll(async () => {
-  packed = await pack()
+  directory = await mkdtemp(join(tmpdir(), 'headwater-examples-'))
+  tarball = await pack(directory)
 })
-afterAll(() => packed && rm(packed.directory, { recursive: true }))
+afterAll(() => rm(directory, { recursive: true }))
 
 /** Installs, builds and serves an example. */
 async function serve(name: string) {
-  const folder = await install(name, packed.tarball)
+  const folder = await install(name, tarball)
   const { name: packageName } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   expect(packageName).toBe('my-app')
   await run(folder, 'npm', 'run', 'build')
@@ -52,7 +55,7 @@ const isControlled = (page: Page) => page.evaluate(() => navigator.serviceWorker
 
 describe('the example', () => {
   it.each(NODE_PROJECTS)('%s has types that check and tests that pass', async (name) => {
-    const folder = await install(name, packed.tarball)
+    const folder = await install(name, tarball)
     await run(folder, 'npm', 'run', 'typecheck')
     expect(await run(folder, 'npm', 'test')).toMatch(/Tests .*\d+ passed/)
   })
@@ -61,7 +64,7 @@ describe('the example', () => {
 describeInChromium('the example', () => {
   // The published client of Durable Streams leaves a promise of each stream that breaks off unhandled.
   const expected = /network error|Failed to fetch/
-  const [one, other] = [restartableBrowser({ expected }), restartableBrowser({ expected })]
+  const [one, other] = [suiteBrowser({ expected }), suiteBrowser({ expected })]
 
   it('local-first-chat brings two people together, also while the server is down', async () => {
     const server = await serve('local-first-chat')

@@ -10,13 +10,6 @@ import { reservedPort } from '../support/port.ts'
 const PROJECT = resolve(import.meta.dirname, '../..')
 const execute = promisify(execFile)
 
-/** Packs the built package. Resolves to the directory of the tarball and its path. */
-export async function pack(): Promise<{ readonly directory: string; readonly tarball: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'headwater-examples-'))
-  const stdout = await run(PROJECT, 'npm', 'pack', '--json', '--pack-destination', directory)
-  return { directory, tarball: join(directory, JSON.parse(stdout)[0].filename) }
-}
-
 /** Writes an example with `headwater init`, and installs it from the registry, without a lock file. */
 export async function install(name: string, tarball: string): Promise<string> {
   const parent = await mkdtemp(join(tmpdir(), 'headwater-example-'))

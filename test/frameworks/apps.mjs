@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { RUNTIMES } from '../../scripts/project.mjs'
 import { ANSWER } from './harness/chat.mjs'
 import { endsWithItsWait } from './harness/checks.mjs'
 
@@ -10,7 +11,7 @@ const WITHOUT_TELEMETRY = { NEXT_TELEMETRY_DISABLED: '1' }
 const NEXT = ['next@16.4.6', 'react@19.3.1', 'react-dom@19.3.1']
 const CHAT = { env: { ...WITHOUT_TELEMETRY, ANSWER }, chat: true }
 const WORKER = {
-  packages: ['esbuild@0.27.7', 'workerd@1.20261117.1'],
+  packages: ['esbuild@0.27.7', `workerd@${RUNTIMES.workerd}`],
   install: WITH_OPTIONAL,
   start: ['sh', '-c', 'exec npx workerd serve config.capnp --socket-addr "http=127.0.0.1:$PORT"'],
   stats: '/stats',

@@ -179,3 +179,25 @@ console.log(JSON.stringify({ html, script: await scripts['console.js']() }))`,
   expect(html).toContain('src="./console.js"')
   expect(script).toContain('Nothing is stored yet')
 })
+
+it('decompresses zstd, in Node before 22.15 by the codec in the build', () => {
+  // A frame of zstd: `{"records":[{"body":"compressed"}]}`.
+  const body = 'KLUv/SAjGQEAeyJyZWNvcmRzIjpbeyJib2R5IjoiY29tcHJlc3NlZCJ9XX0='
+  const printed = printedBy(`
+    import { open } from 'headwater'
+    import { createHandler } from 'headwater/http'
+    import { memory } from 'headwater/memory'
+    const hw = await open({ storage: memory() })
+    await hw.createBasin('my-basin')
+    await hw.basin('my-basin').createStream('s')
+    const handler = createHandler(hw, { auth: 'none', basin: 'my-basin' })
+    await handler(new Request('http://localhost/v1/streams/s/records', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'zstd' },
+      body: Buffer.from('${body}', 'base64'),
+    }))
+    const [record] = await hw.basin('my-basin').stream('s').read().toArray()
+    console.log(record.body, process.listenerCount('uncaughtException'))
+    await hw.close()`)
+  expect(printed).toBe('compressed 0\n')
+})

@@ -4,6 +4,6 @@ import { durableObject as withoutFaults } from './node_modules/headwater/dist/du
 
 export function durableObject(ctxStorage) {
   const storage = faultyStorage(withoutFaults(ctxStorage))
-  storage.fail('append', { when: ({ block }) => new TextDecoder().decode(block.data).endsWith('fail') })
+  storage.fail('append', { when: ({ blocks }) => new TextDecoder().decode(blocks[0].data).endsWith('fail') })
   return storage
 }

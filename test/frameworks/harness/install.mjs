@@ -3,17 +3,11 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { RUNTIMES } from '../../../scripts/project.mjs'
 import { recipeOf } from './recipes.mjs'
 
 const APPS = join(import.meta.dirname, '..')
-const PROJECT = join(APPS, '..', '..')
 const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline']
-
-/** Packs headwater as it would be published. Resolves to the path of the tarball. */
-export async function pack(directory) {
-  const { stdout } = await execute('npm', ['pack', '--json', '--pack-destination', directory], PROJECT)
-  return join(directory, JSON.parse(stdout)[0].filename)
-}
 
 /** Writes an app into a directory and installs its dependencies and the tarball. */
 export async function install(name, directory, tarball, { packages, install, edits, replaced = {} }) {
@@ -35,11 +29,9 @@ export async function install(name, directory, tarball, { packages, install, edi
   await execute('npm', [...INSTALL, '--save-exact', ...install, ...packages, tarball], directory)
 }
 
-/** The version of each package for runtimes that npm installs: they are no dependencies of an app. */
-const RUNTIMES = { bun: '1.4.5', deno: '2.9.6', node: '24.21.0' }
 const installedRuntimes = new Map()
 
-/** Installs a runtime, once. Resolves to the folder of its command. */
+/** Installs a runtime, once. It is no dependency of an app. Resolves to the folder of its command. */
 export async function installRuntime(runtime, directory) {
   const prefix = join(directory, runtime)
   if (!installedRuntimes.has(runtime)) {

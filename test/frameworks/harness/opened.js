@@ -6,7 +6,7 @@ import { faultyStorage } from 'headwater/testing'
 /** Opens an engine, and prints its root token. */
 export async function opened(storage) {
   const faulty = faultyStorage(storage, { notifications: 'reliable' })
-  faulty.fail('append', { when: ({ block }) => new TextDecoder().decode(block.data).endsWith('fail') })
+  faulty.fail('append', { when: ({ blocks }) => new TextDecoder().decode(blocks[0].data).endsWith('fail') })
   const hw = await open({ storage: faulty })
   console.log(`root token: ${await hw.createRootToken()}`)
   // The engines of this process: development servers load this module again, and once for each bundle.

@@ -18,8 +18,9 @@ export async function recipeOf(app, edits = []) {
 }
 
 /**
- * All files that docs/http.md, docs/streaming-answers.md and docs/ai-chat.md show: the app, the path in it, and
- * the code.
+ * All files that docs/http.md, docs/streaming-answers.md and docs/ai-chat.md show.
+ *
+ * @returns {Promise<[app: string, path: string, code: string][]>}
  */
 export async function recipes() {
   const read = async (page) => [...(await readFile(join(DOCS, page), 'utf8')).matchAll(BLOCK)]

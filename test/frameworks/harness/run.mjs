@@ -2,10 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { pack } from '../../../scripts/project.mjs'
 import { APPS } from '../apps.mjs'
 import { App } from './app.mjs'
 import { checksOf, limitationsOf } from './checks.mjs'
-import { execute, install, installRuntime, pack } from './install.mjs'
+import { execute, install, installRuntime } from './install.mjs'
 
 /** Apps that compile as they go take minutes on a busy machine. */
 const CHECK_MS_MAX = 600_000

@@ -4,6 +4,6 @@ import { memory } from 'headwater/memory'
 import { faultyStorage } from 'headwater/testing'
 
 const storage = faultyStorage(memory(), { notifications: 'reliable' })
-storage.fail('append', { when: ({ block }) => new TextDecoder().decode(block.data).endsWith('fail') })
+storage.fail('append', { when: ({ blocks }) => new TextDecoder().decode(blocks[0].data).endsWith('fail') })
 
 export const hw = await open({ storage })

@@ -1,4 +1,0 @@
-export function contents(): {
-  readonly group: string
-  readonly pages: readonly { readonly title: string; readonly page: string; readonly about: string }[]
-}[]

@@ -1,9 +1,0 @@
-export declare const APPS: Readonly<
-  Record<
-    string,
-    {
-      readonly packages?: readonly string[]
-      readonly edits?: readonly (readonly [from: string | RegExp, to: string])[]
-    }
-  >
->
