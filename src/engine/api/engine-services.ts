@@ -83,7 +83,7 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
   const admission = new Admission(limits)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const confirmedClock = new ConfirmedClock(context)
-  const work = new BackgroundWork({ ...context, confirmedClock, isInUse: () => table.hasFollowers })
+  const work = new BackgroundWork({ ...context, confirmedClock })
   let lostTails = 0
   const table: StreamTable = new StreamTable({
     ...context,
@@ -93,7 +93,6 @@ export async function openServices(settings: EngineSettings, signal: AbortSignal
     loadDocument: (basin, stream) => deadlines.find({ basin, stream }).then((found) => found?.value),
     isOverdue: (log) => deadlines.isOverdue(log),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
-    onFollow: () => work.stayInMemory(),
     onLost: ({ document: { basin, name }, loss }) => {
       lostTails++
       const message = `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`

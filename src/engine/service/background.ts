@@ -17,15 +17,13 @@ export type BackgroundTask = () => Promise<void>
 
 export interface BackgroundContext extends EngineContext {
   readonly confirmedClock: ConfirmedClock
-  /** Whether the engine has regular work even if it is not elected. */
-  readonly isInUse: () => boolean
 }
 
 /**
  * Frees space and runs {@link BackgroundTask}s, about 60 s after the last run and on request. Tasks yield to
  * other work between steps. A task that fails is reported, does not keep the others from running, and runs
- * again with the next run, which comes early if a full storage kept it from freeing space. Only the engine
- * that is elected works, of those that share a storage.
+ * again with the next run, which comes early if a full storage kept it from freeing space. If the storage
+ * elects an engine of those that share it, only that one works.
  */
 export class BackgroundWork {
   /** The time at which the timer of the next run counts as lost, in milliseconds. */
@@ -52,9 +50,9 @@ export class BackgroundWork {
     const { session, usage } = this.#context
     const onElected = (isElected: boolean) => {
       this.#isElected = isElected
-      this.#clearTimer()
-      this.#scheduleNext()
-      if (isElected) this.#run()
+      if (!isElected) return
+      this.#scheduleInterval()
+      this.#run()
     }
     try {
       this.#scheduleInterval()
@@ -86,11 +84,6 @@ export class BackgroundWork {
     this.#schedule(time)
   }
 
-  /** Keeps the engine in memory, even if its owner drops it, as long as it is in use. */
-  stayInMemory(): void {
-    this.#scheduleInterval()
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
     this.#withdraw?.()
@@ -98,14 +91,10 @@ export class BackgroundWork {
     await this.#running
   }
 
-  /**
-   * Schedules the run after the present one. An idle engine that is not elected has none, so that it can be
-   * garbage-collected if its owner dropped it without closing it. An engine with followers must not be: they
-   * would wait forever.
-   */
+  /** Schedules the run after the present one. */
   #scheduleNext(): void {
     if (this.#requestedAt > this.#context.clock.now()) this.#schedule(this.#requestedAt)
-    if (this.#isElected || this.#context.isInUse()) this.#scheduleInterval()
+    if (this.#isElected) this.#scheduleInterval()
   }
 
   #scheduleInterval(): void {

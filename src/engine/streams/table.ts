@@ -54,7 +54,7 @@ export const newAttempts = (): Attempts => ({ left: ATTEMPTS_MAX })
 
 export interface StreamTableOptions
   extends EngineContext,
-    Omit<StreamLogOptions, 'onDeleted' | keyof EngineContext>,
+    Omit<StreamLogOptions, 'onFollow' | 'onDeleted' | keyof EngineContext>,
     Omit<ChangeWatchOptions, keyof EngineContext> {
   /** Whether a stream that can expire may have done so: its document is then loaded again. */
   readonly isOverdue: (log: StreamLog) => boolean
@@ -89,10 +89,7 @@ export class StreamTable {
     this.#watch = new ChangeWatch(options, () => this.#byId.values())
     this.#logOptions = {
       ...options,
-      onFollow: () => {
-        this.#watch.poll()
-        options.onFollow()
-      },
+      onFollow: () => this.#watch.poll(),
       onDeleted: (log) => this.#remove(log),
     }
   }
@@ -182,11 +179,6 @@ export class StreamTable {
 
   all(): Iterable<StreamLog> {
     return this.#byId.values()
-  }
-
-  get hasFollowers(): boolean {
-    for (const { followers } of this.#byId.values()) if (followers > 0) return true
-    return false
   }
 
   /** Reports a change that this engine made or tried to make. */
