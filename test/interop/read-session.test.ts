@@ -1,7 +1,8 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
+import { until } from '../node/support.ts'
 import { all, bodies, longText, strings, take } from './records.ts'
-import { basinOfFile, FETCH, openCounts, S2S, serviceOfFile, until, untilIdle } from './support.ts'
+import { basinOfFile, FETCH, openCounts, S2S, serviceOfFile, untilIdle } from './support.ts'
 
 const service = await serviceOfFile()
 

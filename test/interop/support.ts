@@ -6,6 +6,7 @@ import type { EngineLimits } from '../../src/engine/options.ts'
 import { type Clock, type Engine, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
+import { until } from '../node/support.ts'
 import { testStorage } from '../support/index.ts'
 import { serveObserved } from '../support/observed-server.ts'
 import { openCountsOf } from '../support/open-counts.ts'
@@ -152,11 +153,6 @@ let names = 0
 
 export function freshName(kind: string): string {
   return `${kind}-of-a-test-${++names}`
-}
-
-/** Waits for a condition that no event announces. The timeout of the test limits it. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 export function openCounts({ hw, server }: Pick<Service, 'hw' | 'server'>) {
