@@ -4,10 +4,7 @@ import { errorOf, startService } from './support.ts'
 describe('a fetch handler', () => {
   it.each([
     ['any host by default, because it does not know its address', undefined, 'app.example', 200],
-    ...['app.example', 'app.example.:80', 'x.localhost', '10.0.0.1', '[::1]:80'].map(
-      (host) => ['the hosts of the option, localhost and addresses', ['app.example'], host, 200] as const,
-    ),
-    ['hosts in capitals and with a port', ['App.Example:8443'], 'app.example', 200],
+    ['the hosts of the option, in capitals and with a port', ['App.Example:8443'], 'app.example', 200],
     ['no other', ['app.example'], 'evil.example', 421],
   ] as const)('accepts %s: of %j, %s is %i', async (_, allowedHosts, host, status) => {
     const { call } = await startService(allowedHosts && { allowedHosts })

@@ -70,8 +70,7 @@ describe('binary read session', () => {
 
   test.each([
     ['gzip', 'gzip'],
-    ['gzip, zstd;q=0', 'zstd'],
-    ['br, *', undefined],
+    ['zstd', 'zstd'],
     [undefined, undefined],
   ])('compresses long batches by `accept-encoding`: %s', async (accepted, compression) => {
     const { read, stream } = await start()

@@ -6,19 +6,13 @@ import { bytesOf, RECORDS, startWithRecords, tailOf } from './support.ts'
 const NOW = Date.UTC(2025, 0, 1)
 
 describe('unary read', () => {
-  test.each([undefined, '*/*', 'application/json', 'text/html, application/protobuf', 'nonsense'])(
-    'is JSON for %s',
-    async (accept) => {
-      const { call } = await startWithRecords('a', 'b', 'c')
-      const response = await call(
-        'GET',
-        `${RECORDS}?seq_num=1&count=1`,
-        accept === undefined ? {} : { headers: { accept } },
-      )
-      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
-      expect(await response.text()).toBe(`{"records":[{"seq_num":1,"timestamp":${NOW},"body":"b"}]}`)
-    },
-  )
+  test('is JSON unless `accept` begins with another form', async () => {
+    const { call } = await startWithRecords('a', 'b', 'c')
+    const headers = { accept: 'text/html, application/protobuf' }
+    const response = await call('GET', `${RECORDS}?seq_num=1&count=1`, { headers })
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
+    expect(await response.text()).toBe(`{"records":[{"seq_num":1,"timestamp":${NOW},"body":"b"}]}`)
+  })
 
   test('is protobuf if `accept` begins with it', async () => {
     const { call } = await startWithRecords('a', 'b', 'c')
