@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Connection } from './connection.ts'
 import { Problem } from './ui/elements.tsx'
-import { Field, useSubmit } from './ui/fields.tsx'
+import { Choice, TextField, useSubmit } from './ui/fields.tsx'
 
 /** Whether the server takes this console's requests: without a token, with one, or not. */
 export type Access = 'unknown' | 'open' | 'token' | 'missing' | 'rejected'
@@ -115,42 +115,40 @@ export function TokenForm(props: {
 }) {
   const { isRejected, onToken } = props
   const remembered = readStored(() => localStorage, PLACE_KEY) ?? 'memory'
-  const field = useRef<HTMLInputElement>(null)
-  useLayoutEffect(() => field.current!.focus(), [])
+  const form = useRef<HTMLFormElement>(null)
+  useLayoutEffect(() => form.current!.token.focus(), [])
   const { onSubmit } = useSubmit(async ({ token = '', place = 'memory' }) => {
     writeStored(() => localStorage, PLACE_KEY, place)
     onToken(token.trim(), place as TokenPlace)
   })
   return (
-    <form class="panel narrow" onSubmit={onSubmit}>
+    <form ref={form} class="panel narrow" onSubmit={onSubmit}>
       <h1 tabIndex={-1}>Access token</h1>
       <p>
         This server requires an access token. <code>headwater serve</code> prints its root token at the first
         start, and a link that signs in once.
       </p>
       <Problem error={isRejected ? REJECTED : undefined} />
-      <Field label="Access token">
-        {(control) => (
-          <input
-            {...control}
-            ref={field}
-            type="password"
-            name="token"
-            autocomplete="off"
-            required
-            // As servers accept it: anything else cannot be a header.
-            pattern="\s*[!-~]+\s*"
-            title="Visible ASCII characters"
-          />
-        )}
-      </Field>
+      <TextField
+        label="Access token"
+        type="password"
+        name="token"
+        required
+        // As servers accept it: anything else cannot be a header.
+        pattern="\s*[!-~]+\s*"
+        title="Visible ASCII characters"
+      />
       <fieldset>
         <legend>Remember it</legend>
         {PLACES.map(([place, label]) => (
-          <label key={place} class="check">
-            <input type="radio" name="place" value={place} defaultChecked={place === remembered} />
-            <span>{label}</span>
-          </label>
+          <Choice
+            key={place}
+            label={label}
+            type="radio"
+            name="place"
+            value={place}
+            defaultChecked={place === remembered}
+          />
         ))}
       </fieldset>
       <footer>

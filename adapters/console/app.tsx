@@ -96,7 +96,7 @@ function View({ route, visit }: { readonly route: ConsoleRoute; readonly visit: 
     case 'basins':
       return <BasinList />
     case 'basin':
-      return <BasinView key={route.basin} basin={route.basin} tab={route.tab} />
+      return <BasinView key={route.basin} route={route} />
     case 'stream': {
       const { basin, stream } = route
       return <StreamPage key={`${basin}/${stream}`} route={route} visit={visit} />

@@ -1,5 +1,3 @@
-import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import type {
   BasinConfigInput,
   BasinReconfiguration,
@@ -9,70 +7,8 @@ import type {
   StreamReconfiguration,
   TimestampingMode,
 } from '../../src/model/config.ts'
-import { useConsole } from './context.ts'
 import { formatDuration, secondsOf } from './format.ts'
-import { ConfirmButton } from './ui/dialog.tsx'
-import { Button, LoadStatus, Problem } from './ui/elements.tsx'
-import { Checkbox, DurationField, type FormValues, SelectField, useSubmit } from './ui/fields.tsx'
-import { useLoad } from './ui/load.ts'
-
-/** A form for a configuration that exists. */
-export function ConfigForm<Config>(props: {
-  readonly load: (signal: AbortSignal) => Promise<Config>
-  readonly save: (values: FormValues) => Promise<unknown>
-  readonly children: (config: Config) => ComponentChildren
-}) {
-  const { load, save, children } = props
-  const { announce } = useConsole()
-  const loaded = useLoad(load, [])
-  const { data, reload } = loaded
-  const [discarded, setDiscarded] = useState(0)
-  const { isBusy, error, onSubmit } = useSubmit(async (values) => {
-    await save(values)
-    reload()
-    announce('Saved')
-  })
-  if (data === undefined) return <LoadStatus of={loaded} />
-  return (
-    // Another key shows what the server has.
-    <form key={JSON.stringify([data, discarded])} class="panel" onSubmit={onSubmit}>
-      {children(data)}
-      <Problem error={error ?? loaded.error} />
-      <footer>
-        <button type="submit" class="primary" disabled={isBusy}>
-          Save
-        </button>
-        <Button class="quiet" onClick={() => setDiscarded(discarded + 1)}>
-          Discard changes
-        </Button>
-      </footer>
-    </form>
-  )
-}
-
-/** The end of a configuration: a button that deletes the resource after confirmation. */
-export function Deletion(props: {
-  readonly noun: string
-  readonly name: string
-  readonly contents: string
-  /** Whether the name must be typed. */
-  readonly mustType?: boolean | undefined
-  readonly onDelete: () => Promise<void>
-}) {
-  const { noun, name, contents, mustType = false, onDelete } = props
-  const action = `Delete ${noun}`
-  return (
-    <section class="panel deletion">
-      <h2>Delete this {noun}</h2>
-      <p>Deletes it with {contents}. This cannot be undone.</p>
-      <ConfirmButton class="danger" action={action} name={mustType ? name : undefined} onConfirm={onDelete}>
-        <p>
-          Deletes <strong>{name}</strong> with {contents}. This cannot be undone.
-        </p>
-      </ConfirmButton>
-    </section>
-  )
-}
+import { Choice, DurationField, type FormValues, SelectField } from './ui/fields.tsx'
 
 /** The fields of a stream configuration. `inherited` is the text of what is not set. */
 export function StreamConfigFields(props: {
@@ -92,7 +28,7 @@ export function StreamConfigFields(props: {
         hint={retentionHint}
         placeholder={props.inherited}
         word="forever"
-        initial={
+        defaultValue={
           typeof retentionPolicy === 'object'
             ? formatDuration(retentionPolicy.ageSeconds)
             : retentionPolicy && 'forever'
@@ -103,7 +39,7 @@ export function StreamConfigFields(props: {
         name="deleteOnEmpty"
         placeholder={props.inherited}
         word="never"
-        initial={minAge ? formatDuration(minAge) : minAge === 0 ? 'never' : undefined}
+        defaultValue={minAge ? formatDuration(minAge) : minAge === 0 ? 'never' : undefined}
       />
       <SelectField
         label="Timestamps"
@@ -139,8 +75,12 @@ export function BasinConfigFields({ config }: { readonly config: BasinConfigInpu
       <fieldset>
         <legend>Create streams on first use</legend>
         <div class="row-of-checks">
-          <Checkbox label="By appends" name="createOnAppend" initial={config.createStreamOnAppend} />
-          <Checkbox label="By reads" name="createOnRead" initial={config.createStreamOnRead} />
+          <Choice
+            label="By appends"
+            name="createOnAppend"
+            defaultChecked={config.createStreamOnAppend ?? false}
+          />
+          <Choice label="By reads" name="createOnRead" defaultChecked={config.createStreamOnRead ?? false} />
         </div>
       </fieldset>
       <fieldset>

@@ -1,3 +1,4 @@
+import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { HeaderPrefix } from '../../src/wire/headers.ts'
 import { ClientCore } from '../client/core.ts'
@@ -10,6 +11,14 @@ export interface ConnectionTarget {
   /** Without a slash at the end. */
   readonly url: string
   readonly headerPrefix: HeaderPrefix
+}
+
+/** A stream with its encryption key, which is empty if there is none. */
+export interface StreamTarget {
+  readonly basin: string
+  readonly stream: string
+  readonly encryptionKey: string
+  readonly handle: Stream
 }
 
 /** How long after a failure the server is asked again. */

@@ -3,6 +3,7 @@ import { useEffect, useReducer, useRef } from 'preact/hooks'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { endOfUsage } from '../../src/model/metrics.ts'
 import type { Connection } from './connection.ts'
+import { useConsole } from './context.ts'
 import { formatBytes, formatCount, formatDuration, formatTime } from './format.ts'
 import { useLoad } from './ui/load.ts'
 import type { Column } from './ui/table.tsx'
@@ -34,14 +35,32 @@ export interface Numbers {
 /** How many rates are kept. */
 const RATES_MAX = 60
 
-/** The numbers of a stream. Later loads read only the tail, whose movement is the rate. */
-export async function streamNumbers(
+/** The names of a basin, or of a stream. */
+interface NumbersOf extends UsageOf {
+  readonly basin: string
+}
+
+/** The numbers of a stream, else of a basin, which may follow earlier ones. */
+export function loadNumbers(
   connection: Connection,
-  of: { readonly basin: string; readonly stream: string },
+  { basin, stream }: NumbersOf,
   before: Numbers | undefined,
   signal: AbortSignal,
 ): Promise<Numbers> {
-  const handle = connection.hw.basin(of.basin).stream(of.stream)
+  return stream === undefined
+    ? basinNumbers(connection, basin, signal)
+    : streamNumbers(connection, basin, stream, before, signal)
+}
+
+/** The numbers of a stream. Later loads read only the tail, whose movement is the rate. */
+async function streamNumbers(
+  connection: Connection,
+  basin: string,
+  stream: string,
+  before: Numbers | undefined,
+  signal: AbortSignal,
+): Promise<Numbers> {
+  const handle = connection.hw.basin(basin).stream(stream)
   const tail = await known(handle.checkTail({ signal }))
   const at = performance.now()
   const next = tail?.seqNum
@@ -51,8 +70,8 @@ export async function streamNumbers(
     return { ...before, ...moved, rate, rates: [...(before.rates ?? []), rate].slice(-RATES_MAX) }
   }
   const [config, stored, records] = await Promise.all([
-    known(handle.config({ signal })),
-    known(storedBytes(connection, of, signal)),
+    known(handle.storedConfig({ signal })),
+    known(storedBytes(connection, { basin, stream }, signal)),
     // Encrypted records cannot be read without the key.
     known(handle.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes', signal })),
   ])
@@ -61,11 +80,7 @@ export async function streamNumbers(
 }
 
 /** The numbers of a basin: from its usage, and the retention of its new streams. */
-export async function basinNumbers(
-  connection: Connection,
-  basin: string,
-  signal: AbortSignal,
-): Promise<Numbers> {
+async function basinNumbers(connection: Connection, basin: string, signal: AbortSignal): Promise<Numbers> {
   const set = metricSetsOf({ basin }).find((one) => one.set === 'append-throughput')!
   const end = endOfUsage(Date.now()) * 1000
   const [config, bytes, appended] = await Promise.all([
@@ -176,12 +191,15 @@ function numberText(title: NumberTitle, numbers: Numbers | undefined): Component
 const INTERVAL_MS = 5000
 
 /** The numbers of one basin or stream, beside its name. */
-export function Facts(props: {
-  readonly titles: readonly NumberTitle[]
-  readonly load: (signal: AbortSignal, before: Numbers | undefined) => Promise<Numbers>
-}) {
-  const { data } = useLoad(props.load, [], INTERVAL_MS)
-  const facts = props.titles.map((title) => [title, numberText(title, data)] as const)
+export function Facts({ of }: { readonly of: NumbersOf }) {
+  const { connection } = useConsole()
+  const { data } = useLoad<Numbers>(
+    (signal, before) => loadNumbers(connection, of, before, signal),
+    [],
+    INTERVAL_MS,
+  )
+  const titles = of.stream === undefined ? BASIN_NUMBERS : STREAM_NUMBERS
+  const facts = titles.map((title) => [title, numberText(title, data)] as const)
   return (
     <dl class="numbers">
       {facts.map(

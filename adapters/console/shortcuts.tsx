@@ -1,5 +1,5 @@
 import { Dialog } from './ui/dialog.tsx'
-import { Checkbox } from './ui/fields.tsx'
+import { Choice } from './ui/fields.tsx'
 
 /** The keys of the console, as `aria-keyshortcuts` of what they act on names them, and what they do. */
 const SHORTCUTS: readonly (readonly [keys: string, does: string])[] = [
@@ -80,7 +80,11 @@ export function ShortcutsDialog(props: {
           </div>
         ))}
       </dl>
-      <Checkbox label="Shortcuts of a single key are on" checked={props.isOn} onChange={props.onChange} />
+      <Choice
+        label="Shortcuts of a single key are on"
+        checked={props.isOn}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
     </Dialog>
   )
 }

@@ -3,15 +3,10 @@ import { encodeBase64 } from '../../src/model/bytes.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'
-import type { ConnectionTarget } from './connection.ts'
+import type { ConnectionTarget, StreamTarget } from './connection.ts'
 
-/** A stream as the console addresses it. */
-export interface CurlTarget {
-  readonly basin: string
-  readonly stream: string
-  /** Empty if there is none. */
-  readonly encryptionKey: string
-}
+/** The stream of a command. */
+type CurlTarget = Omit<StreamTarget, 'handle'>
 
 /** A request to show as a command, without its access token. */
 export interface CurlCall {

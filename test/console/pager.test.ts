@@ -8,7 +8,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Stream } from '../../src/index.ts'
 
 const TARGET = { url: 'http://localhost:8787', headerPrefix: 'svc' } as const
-const STREAM = { basin: 'basin-of-pages', stream: 'logs', encryptionKey: '' }
+const BASIN = 'basin-of-pages'
 
 type Fetch = (request: Request) => Promise<Response>
 
@@ -19,10 +19,10 @@ async function served(
 ) {
   const hw = await open({ storage: memory(), trimGraceMs: 0 })
   onTestFinished(() => hw.close())
-  await hw.createBasin(STREAM.basin)
-  const stream = await hw.basin(STREAM.basin).createStream(STREAM.stream)
-  const handle = hw.basin(STREAM.basin).stream(STREAM.stream)
-  await appendTo(handle, count, body)
+  await hw.createBasin(BASIN)
+  await hw.basin(BASIN).createStream('logs')
+  const stream = hw.basin(BASIN).stream('logs')
+  await appendTo(stream, count, body)
   const requests: string[] = []
   const handler = through(createHandler(hw, { auth: 'none' }))
   const connection = new Connection((request) => {
@@ -30,7 +30,7 @@ async function served(
     return handler(request)
   }, TARGET)
   onTestFinished(() => connection.close())
-  return { stream: handle, connection, requests, created: stream }
+  return { stream, remote: connection.hw.basin(BASIN).stream('logs'), connection, requests }
 }
 
 async function appendTo(stream: Stream, count: number, body: (index: number) => string): Promise<void> {
@@ -39,8 +39,8 @@ async function appendTo(stream: Stream, count: number, body: (index: number) => 
   for (let start = 0; start < count; start += size) await stream.append(bodies.slice(start, start + size))
 }
 
-function pagerOf(connection: Connection): Pager {
-  const pager = new Pager(connection, STREAM, () => {})
+function pagerOf(stream: Stream): Pager {
+  const pager = new Pager(stream, () => {})
   onTestFinished(() => pager.close())
   return pager
 }
@@ -49,8 +49,8 @@ const extent = ({ window }: Pager) => [window.first, window.end]
 
 describe('a pager', () => {
   it('loads pages in both directions from a position, and reads nothing beyond them', async () => {
-    const { connection, requests } = await served(2600)
-    const pager = pagerOf(connection)
+    const { remote, requests } = await served(2600)
+    const pager = pagerOf(remote)
     pager.open({ seqNum: 1000 })
     await expect.poll(() => extent(pager)).toEqual([1000, 1500])
     await expect.poll(() => pager.behind).toBe(1100)
@@ -65,8 +65,8 @@ describe('a pager', () => {
   })
 
   it('stops at the first record, and follows at the tail', async () => {
-    const { connection, stream } = await served(PAGE_RECORDS + 100)
-    const pager = pagerOf(connection)
+    const { remote, stream } = await served(PAGE_RECORDS + 100)
+    const pager = pagerOf(remote)
     pager.open({ seqNum: 50 })
     await expect.poll(() => extent(pager)).toEqual([50, 550])
     await expect.poll(() => pager.isLoading).toBe(false)
@@ -82,9 +82,9 @@ describe('a pager', () => {
   })
 
   it('begins at the first record that a trim has left, and reports that there is none before', async () => {
-    const { connection, stream } = await served(1000)
+    const { remote, stream } = await served(1000)
     await stream.trim(700)
-    const pager = pagerOf(connection)
+    const pager = pagerOf(remote)
     await expect
       .poll(async () => (await stream.readBatch({ seqNum: 0, count: 1 })).records[0]?.seqNum)
       .toBe(700)
@@ -96,8 +96,8 @@ describe('a pager', () => {
   })
 
   it('skips nothing between a pause and its end', async () => {
-    const { connection, stream } = await served(3)
-    const pager = pagerOf(connection)
+    const { remote, stream } = await served(3)
+    const pager = pagerOf(remote)
     pager.open({ tailOffset: 100 })
     await expect.poll(() => pager.window.end).toBe(3)
     pager.pause()
@@ -126,9 +126,9 @@ describe('a pager at the tail', () => {
       await reader.cancel()
       return new Response(value, { headers: response.headers })
     }
-    const { connection, stream } = await served(3, String, breaking)
+    const { remote, stream } = await served(3, String, breaking)
     const errors: string[] = []
-    const pager = new Pager(connection, STREAM, () => {
+    const pager = new Pager(remote, () => {
       if (pager.state.kind === 'failed') errors.push(pager.state.error.message)
     })
     onTestFinished(() => pager.close())
@@ -145,8 +145,7 @@ describe('a pager at the tail', () => {
     ['a stream that does not exist', undefined, /not found/],
   ])('stops with the error of %s', async (_, answer, message) => {
     const { connection } = await served(1, String, (handler) => answer ?? handler)
-    const pager = new Pager(connection, { ...STREAM, stream: 'missing' }, () => {})
-    onTestFinished(() => pager.close())
+    const pager = pagerOf(connection.hw.basin(BASIN).stream('missing'))
     pager.open({ tailOffset: 1 })
     await expect.poll(() => pager.state).toMatchObject({ kind: 'failed', error: { message } })
   })
@@ -183,10 +182,15 @@ describe('the records of a window', () => {
 })
 
 describe('a search through a whole stream', () => {
-  async function searching(count: number, query: string, end?: number) {
-    const { connection } = await served(count, (index) => `{"n":${index}}`)
+  async function searching(
+    count: number,
+    query: string,
+    end?: number,
+    body = (index: number) => `{"n":${index}}`,
+  ) {
+    const { remote } = await served(count, body)
     const selects = matcherOf(parseQuery(query))
-    const search = new StreamSearch(connection, STREAM, end, selects, () => {})
+    const search = new StreamSearch(remote, end, selects, () => {})
     onTestFinished(() => search.cancel())
     await expect.poll(() => search.state).not.toBe('running')
     return { search, numbers: search.found.shown.map(({ seqNum }) => seqNum) }
@@ -204,5 +208,12 @@ describe('a search through a whole stream', () => {
     expect([first.numbers[0], first.numbers.length]).toEqual([500, 1000])
     const rest = await searching(1500, '.n', first.search.next)
     expect([rest.search.state, rest.numbers[0], rest.numbers.length]).toEqual(['done', 0, 500])
+  })
+
+  it('finds the newest of large records, of which a window holds a few only', {
+    tags: ['slow'],
+  }, async () => {
+    const { search, numbers } = await searching(180, 'x', undefined, () => 'x'.repeat(200_000))
+    expect([search.state, numbers.at(-1), search.next]).toEqual(['limited', 179, numbers[0]])
   })
 })

@@ -6,7 +6,7 @@ import { BasinConfigFields, basinConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { NameList } from '../name-list.tsx'
-import { BASIN_NUMBERS, basinNumbers, numberColumns } from '../numbers.tsx'
+import { BASIN_NUMBERS, loadNumbers, numberColumns } from '../numbers.tsx'
 import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
 import { CreateButton } from '../ui/dialog.tsx'
 import { CopyButton, Link, Scroll } from '../ui/elements.tsx'
@@ -44,7 +44,7 @@ export function BasinList() {
             cell: ({ createdAt }) => formatTime(createdAt.getTime(), 'minute'),
           },
         ]}
-        loadNumbers={(name, _, signal) => basinNumbers(connection, name, signal)}
+        loadNumbers={(basin, before, signal) => loadNumbers(connection, { basin }, before, signal)}
         empty={<GettingStarted />}
         actions={
           <CreateButton

@@ -1,81 +1,31 @@
 import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { StreamInfo } from '../../../src/model/info.ts'
 import { streamNameProblem } from '../../../src/model/names.ts'
-import {
-  BasinConfigFields,
-  basinConfigOf,
-  ConfigForm,
-  Deletion,
-  StreamConfigFields,
-  streamConfigOf,
-} from '../config.tsx'
+import { BasinConfigFields, basinConfigOf, StreamConfigFields, streamConfigOf } from '../config.tsx'
 import { useConsole } from '../context.ts'
 import { NameList } from '../name-list.tsx'
-import {
-  BASIN_NUMBERS,
-  basinNumbers,
-  Facts,
-  numberColumns,
-  STREAM_NUMBERS,
-  streamNumbers,
-} from '../numbers.tsx'
-import type { BasinTab } from '../route.ts'
+import { loadNumbers, numberColumns, STREAM_NUMBERS } from '../numbers.tsx'
+import { Configuration, ResourcePage } from '../resource-page.tsx'
+import type { ConsoleRoute } from '../route.ts'
 import { CreateButton } from '../ui/dialog.tsx'
-import { Link, Tabs } from '../ui/elements.tsx'
-import { Followers } from '../usage/followers.tsx'
-import { Usage } from '../usage/usage.tsx'
+import { Link } from '../ui/elements.tsx'
 
 /** One basin: its streams, configuration and usage. */
-export function BasinView({ basin, tab }: { readonly basin: string; readonly tab: BasinTab }) {
-  const { connection, navigate, announce } = useConsole()
-  const handle = connection.hw.basin(basin)
+export function BasinView({ route }: { readonly route: ConsoleRoute & { readonly view: 'basin' } }) {
+  const { basin } = route
+  const handle = useConsole().connection.hw.basin(basin)
   return (
-    <>
-      <nav class="path" aria-label="Path">
-        <Link to={{ view: 'basins' }}>Basins</Link>
-      </nav>
-      <div class="title">
-        <h1 tabIndex={-1} title={basin}>
-          {basin}
-        </h1>
-        <Facts titles={BASIN_NUMBERS} load={(signal) => basinNumbers(connection, basin, signal)} />
-      </div>
-      <Tabs
-        label="Basin"
-        current={tab}
-        to={(to) => ({ view: 'basin', basin, tab: to })}
-        tabs={[
-          ['streams', 'Streams'],
-          ['configuration', 'Configuration'],
-          ['followers', 'Followers'],
-          ['usage', 'Usage'],
-        ]}
-      />
-      {tab === 'streams' && <StreamList basin={basin} />}
-      {tab === 'configuration' && (
-        <>
-          <ConfigForm
-            load={(signal) => handle.config({ signal })}
-            save={(values) => handle.reconfigure(basinConfigOf(values))}
-          >
+    <ResourcePage
+      route={route}
+      parts={{
+        streams: <StreamList basin={basin} />,
+        configuration: (
+          <Configuration of={{ basin }} handle={handle} changeOf={basinConfigOf}>
             {(config) => <BasinConfigFields config={config} />}
-          </ConfigForm>
-          <Deletion
-            noun="basin"
-            name={basin}
-            contents="all of its streams and records"
-            mustType
-            onDelete={async () => {
-              await handle.delete()
-              announce(`Deleting ${basin}`)
-              navigate({ view: 'basins' })
-            }}
-          />
-        </>
-      )}
-      {tab === 'followers' && <Followers of={{ basin }} />}
-      {tab === 'usage' && <Usage of={{ basin }} />}
-    </>
+          </Configuration>
+        ),
+      }}
+    />
   )
 }
 
@@ -103,7 +53,7 @@ function StreamList({ basin }: { readonly basin: string }) {
         },
         ...numberColumns(STREAM_NUMBERS),
       ]}
-      loadNumbers={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+      loadNumbers={(stream, before, signal) => loadNumbers(connection, { basin, stream }, before, signal)}
       empty={
         <p class="empty">
           This basin has no streams. Create one, or append to one: a basin can create streams on first use.

@@ -3,11 +3,20 @@ import type { Stream } from '../../../src/api/stream.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { decodeBase64, encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { StreamTarget } from '../connection.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
-import { appendCall, type CurlTarget } from '../snippets.ts'
+import { appendCall } from '../snippets.ts'
 import { Button, CurlButton, Link, Problem } from '../ui/elements.tsx'
-import { Field, type FormValues, Select, TextField, useSubmit, valuesOf } from '../ui/fields.tsx'
+import {
+  Field,
+  type FormValues,
+  Select,
+  TextField,
+  useSubmit,
+  valuesOf,
+  WHOLE_NUMBER,
+} from '../ui/fields.tsx'
 import { jsonTreeOf } from './body.ts'
 import { textOfNode } from './query.ts'
 
@@ -32,9 +41,8 @@ const MODES = {
 type Mode = keyof typeof MODES
 
 /** A form that appends one record, lines, or a JSON array. */
-export function Append({ target }: { readonly target: CurlTarget }) {
-  const { basin, stream, encryptionKey } = target
-  const { hw } = useConsole().connection
+export function Append({ target }: { readonly target: StreamTarget }) {
+  const { basin, stream } = target
   const draft = useDraft(basin, stream)
   const [mode, setMode] = useState<Mode>(draft.mode)
   const [, label, hint] = MODES[mode]
@@ -57,9 +65,8 @@ export function Append({ target }: { readonly target: CurlTarget }) {
       recordsAtRate(Number(values.count), Number(values.rate), stop.current.signal, (n) =>
         recordOfTemplate(text, headers, n),
       )
-    const handle = hw.basin(basin).stream(stream, { encryptionKey })
     const appended = await appendInTurn(
-      handle,
+      target.handle,
       mode === 'many' ? many() : records(),
       conditionsOf(values),
       (first, end) => setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`),
@@ -95,15 +102,15 @@ export function Append({ target }: { readonly target: CurlTarget }) {
       </Field>
       {mode === 'many' && (
         <div class="fields">
-          <TextField label="Records" name="count" isNumber isRequired initial="100" />
+          <TextField label="Records" name="count" {...WHOLE_NUMBER} required defaultValue="100" />
           <TextField
             label="Rate"
             name="rate"
             hint="Records per second"
-            isNumber
-            isRequired
-            initial="10"
+            {...WHOLE_NUMBER}
             min={1}
+            required
+            defaultValue="10"
           />
         </div>
       )}
@@ -115,7 +122,7 @@ export function Append({ target }: { readonly target: CurlTarget }) {
             label="Sequence number"
             name="matchSeqNum"
             hint="Append only if the first record gets this one"
-            isNumber
+            {...WHOLE_NUMBER}
           />
           <TextField
             label="Fencing token"

@@ -4,32 +4,26 @@ import type { Stream } from '../../../src/api/stream.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
 import { fenceRecord, trimRecord } from '../../../src/model/record.ts'
+import type { StreamTarget } from '../connection.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
-import { appendCall, type CurlCall, type CurlTarget } from '../snippets.ts'
+import { appendCall, type CurlCall } from '../snippets.ts'
 import { FormDialog } from '../ui/dialog.tsx'
 import { CurlButton, Problem } from '../ui/elements.tsx'
-import { Checkbox, type FormValues, TextField, valuesOf } from '../ui/fields.tsx'
+import { Choice, type FormValues, TextField, valuesOf, WHOLE_NUMBER } from '../ui/fields.tsx'
 import { useLoad } from '../ui/load.ts'
 
 /** Forms for the two commands, each with its effect. */
-export function FenceAndTrim({ target }: { readonly target: CurlTarget }) {
-  const { basin, stream, encryptionKey } = target
-  const handle = useConsole().connection.hw.basin(basin).stream(stream, { encryptionKey })
+export function FenceAndTrim({ target }: { readonly target: StreamTarget }) {
   return (
     <div class="columns">
-      <Fence target={target} stream={handle} />
-      <Trim target={target} stream={handle} />
+      <Fence target={target} />
+      <Trim target={target} />
     </div>
   )
 }
 
-interface CommandProps {
-  readonly target: CurlTarget
-  readonly stream: Stream
-}
-
-function Fence({ target, stream }: CommandProps) {
+function Fence({ target }: { readonly target: StreamTarget }) {
   const { announce } = useConsole()
   const conditionsOf = ({ isGuarded, current }: FormValues) =>
     isGuarded === undefined ? {} : { fencingToken: current ?? '' }
@@ -41,7 +35,7 @@ function Fence({ target, stream }: CommandProps) {
       effectOf={({ token }) => token !== undefined && fenceEffect(token)}
       callOf={(values) => appendCall(target, [fenceRecord(values.token ?? '')], conditionsOf(values))}
       onConfirm={async ({ token = '', ...values }) => {
-        const { start } = await stream.fence(token, conditionsOf(values))
+        const { start } = await target.handle.fence(token, conditionsOf(values))
         announce(`${token === '' ? 'Cleared' : 'Set'} the fencing token in record ${start.seqNum}`)
       }}
     >
@@ -53,7 +47,7 @@ function Fence({ target, stream }: CommandProps) {
             hint="Up to 36 bytes; empty removes the fence"
             check={fencingTokenProblem}
           />
-          <Checkbox label="Only if the stream has a certain token now" name="isGuarded" />
+          <Choice label="Only if the stream has a certain token now" name="isGuarded" />
           {isGuarded && (
             <TextField
               label="Current fencing token"
@@ -70,9 +64,9 @@ function Fence({ target, stream }: CommandProps) {
 /** How often the extent of a stream is read, in milliseconds. */
 const EXTENT_INTERVAL_MS = 2000
 
-function Trim({ target, stream }: CommandProps) {
+function Trim({ target }: { readonly target: StreamTarget }) {
   const { announce } = useConsole()
-  const { data: extent, error } = useLoad((signal) => extentOf(stream, signal), [], EXTENT_INTERVAL_MS)
+  const { data: extent, error } = useLoad((signal) => extentOf(target.handle, signal), [], EXTENT_INTERVAL_MS)
   const hint =
     extent && `The stream holds ${extent.first ?? extent.tail.seqNum} up to its tail, ${extent.tail.seqNum}`
   return (
@@ -83,7 +77,7 @@ function Trim({ target, stream }: CommandProps) {
       effectOf={({ seqNum = '' }) => /^\d+$/.test(seqNum) && extent && trimEffect(extent, Number(seqNum))}
       callOf={({ seqNum }) => appendCall(target, [trimRecord(Number(seqNum))], {})}
       onConfirm={async ({ seqNum }) => {
-        await stream.trim(Number(seqNum))
+        await target.handle.trim(Number(seqNum))
         announce('Trimmed; the records disappear within seconds')
       }}
     >
@@ -93,8 +87,8 @@ function Trim({ target, stream }: CommandProps) {
             label="First record to keep"
             name="seqNum"
             hint={hint ?? 'A sequence number'}
-            isNumber
-            isRequired
+            required
+            {...WHOLE_NUMBER}
           />
           <Problem error={error} />
         </>

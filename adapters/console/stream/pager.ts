@@ -1,8 +1,7 @@
+import type { Stream } from '../../../src/api/stream.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { ReadQuery } from '../../../src/model/read-query.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
-import type { Connection } from '../connection.ts'
-import type { CurlTarget } from '../snippets.ts'
 
 /** The first record that is shown. */
 export type Start = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
@@ -41,13 +40,11 @@ export class Pager {
   #start: Start = {}
   #olderRecords = PAGE_RECORDS
   #abort = new AbortController()
-  readonly #connection: Connection
-  readonly #target: CurlTarget
+  readonly #stream: Stream
   readonly #onChange: () => void
 
-  constructor(connection: Connection, target: CurlTarget, onChange: () => void) {
-    this.#connection = connection
-    this.#target = target
+  constructor(stream: Stream, onChange: () => void) {
+    this.#stream = stream
     this.#onChange = onChange
   }
 
@@ -139,17 +136,12 @@ export class Pager {
     signal.addEventListener('abort', () => clearTimeout(timer))
   }
 
-  get #handle() {
-    const { basin, stream, encryptionKey } = this.#target
-    return this.#connection.hw.basin(basin).stream(stream, { encryptionKey })
-  }
-
   #read(start: Start, count: number, signal: AbortSignal) {
-    return this.#handle.readBatch({ ...start, count, clamp: true }, { as: 'bytes', signal })
+    return this.#stream.readBatch({ ...start, count, clamp: true }, { as: 'bytes', signal })
   }
 
   #checkTail(signal: AbortSignal): void {
-    this.#handle.checkTail({ signal }).then(
+    this.#stream.checkTail({ signal }).then(
       ({ seqNum }) => {
         this.tail = seqNum
         this.#onChange()
@@ -217,7 +209,7 @@ export class Pager {
     const { window } = this
     const from: Start = window.end === undefined ? this.#start : { seqNum: window.end }
     let workSince = performance.now()
-    for await (const event of this.#handle.follow(from, { as: 'bytes', signal }).events()) {
+    for await (const event of this.#stream.follow(from, { as: 'bytes', signal }).events()) {
       if (signal.aborted) return
       const records = event.kind === 'batch' ? event.batch.records : []
       const { tail } = event.kind === 'batch' ? event.batch : event
@@ -261,9 +253,8 @@ type Filter = (record: SequencedRecord) => boolean
  * shown.
  */
 export class RecordWindow {
-  #held: readonly SequencedRecord[] = []
+  #records: readonly SequencedRecord[] = []
   #shown: readonly SequencedRecord[] = []
-  #bytes = 0
   #selects: Filter = () => true
 
   /** The selected records. */
@@ -273,22 +264,23 @@ export class RecordWindow {
 
   /** How many records are held, selected or not. */
   get held(): number {
-    return this.#held.length
+    return this.#records.length
   }
 
   /** Whether records can be added without dropping others. */
   hasRoomFor(records: readonly SequencedRecord[]): boolean {
-    return this.held + records.length <= RECORDS_MAX && this.#bytes + bytesOf(records) <= BYTES_MAX
+    const all = [...this.#records, ...records]
+    return countWithinLimits(all) === all.length
   }
 
   /** The first sequence number that is held; undefined if there is none. */
   get first(): number | undefined {
-    return this.#held[0]?.seqNum
+    return this.#records[0]?.seqNum
   }
 
   /** The sequence number after the last one that is held; undefined if there is none. */
   get end(): number | undefined {
-    const last = this.#held.at(-1)
+    const last = this.#records.at(-1)
     return last && last.seqNum + 1
   }
 
@@ -299,48 +291,41 @@ export class RecordWindow {
 
   /** Adds later records. */
   append(records: readonly SequencedRecord[]): void {
-    this.#held = [...this.#held, ...records]
-    this.#bytes += bytesOf(records)
-    let count = 0
-    while (this.#exceeds(count)) this.#bytes -= bytesOf([this.#held[count++]!])
-    this.#held = this.#held.slice(count)
-    const first = this.first ?? 0
-    const shown = [...this.#shown, ...records.filter(this.#selects)]
-    this.#shown = shown.filter(({ seqNum }) => seqNum >= first)
+    const all = [...this.#records, ...records]
+    const dropped = all.length - countWithinLimits(all.toReversed())
+    this.#hold(all.slice(dropped), [...this.#shown, ...records.filter(this.#selects)])
   }
 
   /** Adds earlier records. Returns whether later ones were dropped. */
   prepend(records: readonly SequencedRecord[]): boolean {
-    this.#held = [...records, ...this.#held]
-    this.#bytes += bytesOf(records)
-    let count = 0
-    while (this.#exceeds(count)) this.#bytes -= bytesOf([this.#held[this.held - ++count]!])
-    this.#held = this.#held.slice(0, this.held - count)
-    const end = this.end ?? 0
-    const shown = [...records.filter(this.#selects), ...this.#shown]
-    this.#shown = shown.filter(({ seqNum }) => seqNum < end)
-    return count > 0
+    const all = [...records, ...this.#records]
+    this.#hold(all.slice(0, countWithinLimits(all)), [...records.filter(this.#selects), ...this.#shown])
+    return this.held < all.length
   }
 
   /** Selects the records that a filter returns true for; all of them if there is none. */
   filter(selects: Filter = () => true): void {
     this.#selects = selects
-    this.#shown = this.#held.filter(selects)
+    this.#shown = this.#records.filter(selects)
   }
 
   clear(): void {
-    this.#held = []
-    this.#shown = []
-    this.#bytes = 0
+    this.#hold([], [])
   }
 
-  /** Whether what is left after dropping some is still too much. One record is held in any case. */
-  #exceeds(dropped: number): boolean {
-    const left = this.held - dropped
-    return left > RECORDS_MAX || (this.#bytes > BYTES_MAX && left > 1)
+  #hold(records: readonly SequencedRecord[], selected: readonly SequencedRecord[]): void {
+    this.#records = records
+    const { first = 0, end = 0 } = this
+    this.#shown = selected.filter(({ seqNum }) => seqNum >= first && seqNum < end)
   }
 }
 
-function bytesOf(records: readonly SequencedRecord[]): number {
-  return records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
+/** How many of these records, from the first one, a window can hold: one in any case. */
+function countWithinLimits(records: readonly SequencedRecord[]): number {
+  let bytes = 0
+  const excess = records.findIndex(({ headers, body }, index) => {
+    bytes += meteredBytesOf(headers, body)
+    return index > 0 && (index >= RECORDS_MAX || bytes > BYTES_MAX)
+  })
+  return excess === -1 ? records.length : excess
 }

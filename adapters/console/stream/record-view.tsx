@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
+import type { StreamTarget } from '../connection.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes, formatTime, plural } from '../format.ts'
-import { type CurlTarget, curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
+import { curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
 import { Button, CopyButton, Menu, Problem, Scroll } from '../ui/elements.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Table } from '../ui/table.tsx'
@@ -70,7 +71,7 @@ const SHOWN_BYTES_MAX = 49_152
 
 /** A record with all of its headers and its body. */
 export function RecordDetail(props: {
-  readonly target: CurlTarget
+  readonly target: StreamTarget
   readonly record: SequencedRecord
   readonly format: BodyFormat
   readonly onType: (type: string) => void

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useConsole } from '../context.ts'
 import { formatCount, plural } from '../format.ts'
 import { Button, Problem } from '../ui/elements.tsx'
@@ -11,7 +12,7 @@ export function RecordsStatus(props: {
   /** Continues a search. */
   readonly onSearch: (end: number | undefined) => void
   readonly hasFilter: boolean
-  /** The name of the cipher whose key is missing. */
+  /** Whether the records are encrypted and no key was entered. */
   readonly needsKey: boolean
 }) {
   const { records, onSearch, hasFilter, needsKey } = props
@@ -19,36 +20,76 @@ export function RecordsStatus(props: {
   const { state, behind } = pager
   const { loss } = useConsole()
   if (search !== undefined) {
-    return <SearchStatus search={search} onContinue={() => onSearch(search.next)} onEnd={records.endSearch} />
+    const { found, scanned, total, error } = search
+    const isRunning = search.state === 'running'
+    return (
+      <>
+        <Status
+          state={search.state}
+          text={SEARCH_STATES[search.state]}
+          facts={[
+            `${formatCount(scanned)} of ${plural(total, 'record')}, the newest first`,
+            `${formatCount(found.held)} found`,
+          ]}
+          actions={[
+            [isRunning, 'Cancel', () => search.cancel()],
+            [!isRunning && search.state !== 'done', 'Continue', () => onSearch(search.next)],
+            [true, 'Back to the pages', records.endSearch],
+          ]}
+        >
+          <progress value={scanned} max={total || 1} aria-label="Progress of the search" />
+        </Status>
+        <Problem error={error} />
+      </>
+    )
   }
   return (
     <>
-      <p class="status">
-        <span class={`state ${needsKey ? 'paused' : state.kind}`} role="status">
-          {needsKey ? 'The encryption key is missing' : stateText(pager)}
-        </span>
-        {window.held > 0 && (
-          <span>
-            {plural(window.held, 'record')} loaded: {window.first} to {window.end! - 1}
-          </span>
-        )}
-        {hasFilter && <span>{formatCount(window.shown.length)} match</span>}
-        {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
-        {pager.hasOlder && window.held > 0 && (
-          <Button class="link" onClick={() => pager.older()}>
-            Load older
-          </Button>
-        )}
-        {pager.hasNewer && (
-          <Button class="link" onClick={() => pager.newer()}>
-            Load newer
-          </Button>
-        )}
-      </p>
+      <Status
+        state={needsKey ? 'paused' : state.kind}
+        text={needsKey ? 'The encryption key is missing' : stateText(pager)}
+        facts={[
+          window.held > 0 && `${plural(window.held, 'record')} loaded: ${window.first} to ${window.end! - 1}`,
+          hasFilter && `${formatCount(window.shown.length)} match`,
+          behind > 0 && `${formatCount(behind)} behind the tail`,
+        ]}
+        actions={[
+          [pager.hasOlder && window.held > 0, 'Load older', () => pager.older()],
+          [pager.hasNewer, 'Load newer', () => pager.newer()],
+        ]}
+      />
       {state.kind === 'failed' && !needsKey && loss === undefined && (
         <Problem error={state.error} onRetry={() => pager.resume()} />
       )}
     </>
+  )
+}
+
+/** A state, facts about it, and what can be done. */
+function Status(props: {
+  readonly state: string
+  readonly text: string
+  readonly facts: readonly (string | false)[]
+  readonly actions: readonly (readonly [isOffered: boolean, label: string, act: () => void])[]
+  readonly children?: ComponentChildren
+}) {
+  const { state, text, facts, actions, children } = props
+  return (
+    <p class="status">
+      <span class={`state ${state}`} role="status">
+        {text}
+      </span>
+      {children}
+      {facts.map((fact) => fact && <span>{fact}</span>)}
+      {actions.map(
+        ([isOffered, label, act]) =>
+          isOffered && (
+            <Button key={label} class="link" onClick={act}>
+              {label}
+            </Button>
+          ),
+      )}
+    </p>
   )
 }
 
@@ -60,51 +101,8 @@ const SEARCH_STATES: Readonly<Record<StreamSearch['state'], string>> = {
   failed: 'The search failed',
 }
 
-function SearchStatus(props: {
-  readonly search: StreamSearch
-  readonly onContinue: () => void
-  readonly onEnd: () => void
-}) {
-  const { search, onContinue, onEnd } = props
-  const { state, found, scanned, total, error } = search
-  return (
-    <>
-      <p class="status">
-        <span class={`state ${state}`} role="status">
-          {SEARCH_STATES[state]}
-        </span>
-        <progress value={scanned} max={total || 1} aria-label="Progress of the search" />
-        <span>
-          {formatCount(scanned)} of {plural(total, 'record')}, the newest first
-        </span>
-        <span>{formatCount(found.held)} found</span>
-        {state === 'running' ? (
-          <Button class="link" onClick={() => search.cancel()}>
-            Cancel
-          </Button>
-        ) : (
-          state !== 'done' && (
-            <Button class="link" onClick={onContinue}>
-              Continue
-            </Button>
-          )
-        )}
-        <Button class="link" onClick={onEnd}>
-          Back to the pages
-        </Button>
-      </p>
-      <Problem error={error} />
-    </>
-  )
-}
-
 function stateText({ state, isPaused, isLoading }: Pager): string {
   if (isPaused) return 'Paused; resuming skips nothing'
   if (isLoading) return 'Loading'
-  return {
-    idle: 'Not following',
-    connecting: 'Connecting',
-    live: 'Live',
-    failed: 'Stopped',
-  }[state.kind]
+  return { idle: 'Not following', connecting: 'Connecting', live: 'Live', failed: 'Stopped' }[state.kind]
 }

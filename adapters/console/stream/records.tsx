@@ -1,12 +1,13 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
+import type { StreamTarget } from '../connection.ts'
 import { useConsole } from '../context.ts'
 import { formatTime } from '../format.ts'
-import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from '../route.ts'
-import { type CurlTarget, readCall } from '../snippets.ts'
+import { readCall } from '../snippets.ts'
 import { Button, CurlButton } from '../ui/elements.tsx'
-import { Select } from '../ui/fields.tsx'
+import { Select, valuesOf } from '../ui/fields.tsx'
 import { useDebounced } from '../ui/load.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
+import type { Format } from './body.ts'
 import { DownloadMenu } from './download.tsx'
 import type { Start } from './pager.ts'
 import { wordsOf } from './query.ts'
@@ -18,23 +19,53 @@ import { type PagedRecords, usePager } from './use-pager.ts'
 const ROW_HEIGHT = 24
 /** So many records before the one that an address names are loaded, too. */
 const CONTEXT_RECORDS = 20
+/** The records tab without a choice. */
+const AT_TAIL: Start = { tailOffset: 100 }
+
+/** What the tab shows, as its address stores it: `from=12&q=a%3Db&columns=.id`. Empty counts as absent. */
+interface RecordsPlace {
+  /** The first record in view, see {@link startOf}; absent at the tail. */
+  readonly from?: string
+  /** The sequence number of the record that is open. */
+  readonly record?: string
+  /** The filter. */
+  readonly q?: string
+  /** Paths of JSON and names of headers that are shown in columns, separated by spaces. */
+  readonly columns?: string
+  readonly as?: Format
+  /** The message type of protobuf whose records state none. */
+  readonly type?: string
+}
+
+/** The formats of bodies that can be chosen. */
+const FORMATS = [
+  ['auto', 'JSON or text'],
+  ['text', 'Text'],
+  ['hex', 'Hex'],
+  ['protobuf', 'Protobuf'],
+] as const
 
 /** The records of a stream: pages in both directions from any position, and live at the tail. */
 export function Records(props: {
-  readonly target: CurlTarget
+  readonly target: StreamTarget
   /** The cipher of the records, null if there is none; undefined if it is not known. */
   readonly cipher: string | null | undefined
-  /** The place of the address; see `placeText`. */
+  /** The place of the address. */
   readonly initial: string | undefined
 }) {
   const { target, cipher, initial } = props
-  const { basin, stream, encryptionKey } = target
-  const [place, setPlace] = usePlace(basin, stream, initial)
-  const { record: selected, filter = '', format = 'auto', type = '' } = place
+  const { stream, encryptionKey } = target
+  const [place, setPlace] = usePlace(target, initial)
+  const { q: filter = '', type = '' } = place
+  const selected = startOf(place.record)?.seqNum
+  const [format] = FORMATS.find(([one]) => one === place.as) ?? FORMATS[0]
   const columns = wordsOf(place.columns ?? '')
   const { protobufTypes } = useConsole()
   const bodies = { as: format, types: protobufTypes, type }
-  const [start, setStart] = useState(() => startOf(place))
+  const [start, setStart] = useState<Start>(() => {
+    if (place.from || selected === undefined) return startOf(place.from) ?? AT_TAIL
+    return { seqNum: Math.max(0, selected - CONTEXT_RECORDS) }
+  })
   const [isFollowing, setFollowing] = useState(start === AT_TAIL)
   const settled = useDebounced(filter, 150)
   const records = usePager(target, start, settled)
@@ -42,27 +73,28 @@ export function Records(props: {
   pager.isAtEnd = isFollowing
   const { state } = pager
   const needsKey = state.kind === 'failed' && typeof cipher === 'string' && encryptionKey === ''
-  const show = (next: Start) => {
+  const show = (from: string) => {
+    const next = startOf(from) ?? AT_TAIL
     setStart(next)
     records.endSearch()
     pager.isPaused = false
     // A start in the past is read from its beginning.
     const follows = next.tailOffset !== undefined
     setFollowing(follows)
-    setPlace({ record: undefined, from: follows ? undefined : next })
+    setPlace({ record: '', from: follows ? '' : from })
     pager.open(next)
   }
-  const searchFrom = (end?: number) => {
-    setPlace({ record: undefined })
+  const follow = () => {
+    setPlace({ record: '' })
     setFollowing(true)
+  }
+  const searchFrom = (end?: number) => {
+    follow()
     records.searchAll(end)
   }
   const goToEnd = () => {
-    if (pager.hasNewer || search !== undefined) show(AT_TAIL)
-    else {
-      setPlace({ record: undefined })
-      setFollowing(true)
-    }
+    if (pager.hasNewer || search !== undefined) show('')
+    else follow()
   }
 
   const { shown } = window
@@ -90,7 +122,7 @@ export function Records(props: {
           aria-invalid={problem !== undefined}
           spellcheck={false}
           value={filter}
-          onInput={(event) => setPlace({ filter: event.currentTarget.value })}
+          onInput={(event) => setPlace({ q: event.currentTarget.value })}
         />
         <Button
           disabled={settled.trim() === '' || settled !== filter || problem !== undefined}
@@ -107,12 +139,7 @@ export function Records(props: {
           value={place.columns}
           onInput={(event) => setPlace({ columns: event.currentTarget.value })}
         />
-        <Select
-          label="Show bodies as"
-          value={format}
-          options={FORMATS}
-          onChange={(next) => setPlace({ format: next })}
-        />
+        <Select label="Show bodies as" value={format} options={FORMATS} onChange={(as) => setPlace({ as })} />
         <span class="spacer" />
         <DownloadMenu name={stream} records={shown} columns={columns} />
         <CurlButton call={() => readCall(target, { ...start, waitMs: Number.POSITIVE_INFINITY })} />
@@ -152,22 +179,22 @@ export function Records(props: {
               keyOf={keyOf}
               selected={index}
               onSelect={(row) => {
-                setPlace({ record: shown[row]?.seqNum })
+                setPlace({ record: String(shown[row]?.seqNum ?? '') })
                 // New records must not move the selected one away.
                 setFollowing(false)
               }}
-              onEscape={() => setPlace({ record: undefined })}
+              onEscape={() => setPlace({ record: '' })}
               isFollowing={isFollowing && (search !== undefined || !pager.hasNewer)}
               onFollow={(next) => {
                 // Before the tail, staying at the end would load one page after the other. An open record
                 // stays in view.
                 setFollowing(next && !pager.hasNewer && selected === undefined)
-                if (next && !pager.hasNewer) setPlace({ from: undefined })
+                if (next && !pager.hasNewer) setPlace({ from: '' })
               }}
               onTop={(row) => {
                 const seqNum = shown[row]?.seqNum
                 if (!isFollowing && search === undefined && seqNum !== undefined)
-                  setPlace({ from: { seqNum } })
+                  setPlace({ from: String(seqNum) })
               }}
               onNear={(end) => {
                 if (search !== undefined || pager.isPaused) return
@@ -189,14 +216,13 @@ export function Records(props: {
             record={record}
             format={bodies}
             onType={(next) => setPlace({ type: next })}
-            onClose={() => setPlace({ record: undefined })}
-            onFilter={(term) => setPlace({ filter: `${filter} ${term}`.trim() })}
+            onClose={() => setPlace({ record: '' })}
+            onFilter={(term) => setPlace({ q: `${filter} ${term}`.trim() })}
             onColumn={(column) => setPlace({ columns: [...columns, column].join(' ') })}
             {...(search !== undefined && {
               onContext: () => {
-                const from = { seqNum: Math.max(0, record.seqNum - CONTEXT_RECORDS) }
-                show(from)
-                setPlace({ from, record: record.seqNum, filter: '' })
+                show(String(Math.max(0, record.seqNum - CONTEXT_RECORDS)))
+                setPlace({ record: String(record.seqNum), q: '' })
               },
             })}
           />
@@ -210,20 +236,25 @@ const QUERY_HELP = `text  "with spaces"  header=value  .path.to[0]>=5  .path="a 
 ~ contains   != is not   all terms must hold`
 
 /** The place in the address, which changes with the place at once. */
-function usePlace(basin: string, stream: string, initial: string | undefined) {
+function usePlace({ basin, stream }: StreamTarget, initial = '') {
   const { replaceRoute } = useConsole()
-  const [place, setPlace] = useState<RecordsPlace>(() => placeOf(initial))
+  const [place, setPlace] = useState<RecordsPlace>(Object.fromEntries(new URLSearchParams(initial)))
+  const parts = Object.entries(place).filter(([, value]) => value !== '' && value !== 'auto')
   // Browsers limit how often the address changes.
-  const text = useDebounced(placeText(place), 200)
+  const text = useDebounced(String(new URLSearchParams(parts)), 200)
   useEffect(() => {
-    if (text !== (initial ?? '')) replaceRoute({ view: 'stream', basin, stream, tab: 'records', place: text })
+    if (text !== initial) replaceRoute({ view: 'stream', basin, stream, tab: 'records', place: text })
   }, [text])
   return [place, (change: RecordsPlace) => setPlace((before) => ({ ...before, ...change }))] as const
 }
 
-function startOf({ from, record }: RecordsPlace): Start {
-  if (from !== undefined || record === undefined) return from ?? AT_TAIL
-  return { seqNum: Math.max(0, record - CONTEXT_RECORDS) }
+/** The start of a text: a sequence number, `-100` before the tail, or `t` and milliseconds. */
+function startOf(text = ''): Start | undefined {
+  const [, kind, digits] = /^([-t]?)(\d{1,15})$/.exec(text) ?? []
+  if (digits === undefined) return undefined
+  const value = Number(digits)
+  if (kind === 't') return { timestamp: value }
+  return kind === '-' ? { tailOffset: value } : { seqNum: value }
 }
 
 function emptyText({ pager, search }: PagedRecords, filter: string): string {
@@ -234,57 +265,52 @@ function emptyText({ pager, search }: PagedRecords, filter: string): string {
   return pager.isLoading || pager.state.kind !== 'idle' ? '' : 'No records from here on.'
 }
 
-/** Chooses the first record that is shown. */
-function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
-  const [kind, setKind] = useState<keyof Start>('tailOffset')
-  const [count, setCount] = useState('100')
-  const [time, setTime] = useState(() => Date.now() - 3_600_000)
-  const value = kind === 'timestamp' ? time : Number(count)
-  const isValid = kind === 'timestamp' ? value >= 0 : /^[0-9]+$/.test(count) && Number.isSafeInteger(value)
+/** Chooses the first record that is shown, as {@link startOf} reads it. */
+function StartForm({ onStart }: { readonly onStart: (from: string) => void }) {
+  const [kind, setKind] = useState<'-' | '' | 't'>('-')
+  const [anHourAgo] = useState(() => formatTime(Date.now() - 3_600_000, 'second').replace(' ', 'T'))
   return (
     <form
       class="inline"
       onSubmit={(event) => {
         event.preventDefault()
-        if (isValid) onStart({ [kind]: value })
+        const { value = '' } = valuesOf(event.currentTarget)
+        onStart(`${kind}${kind === 't' ? Date.parse(value) : value}`)
       }}
     >
       <Select
         label="Start from"
         value={kind}
         options={[
-          ['tailOffset', 'Before the tail'],
-          ['seqNum', 'Sequence number'],
-          ['timestamp', 'Time'],
+          ['-', 'Before the tail'],
+          ['', 'Sequence number'],
+          ['t', 'Time'],
         ]}
         onChange={setKind}
       />
-      {kind === 'timestamp' ? (
+      {kind === 't' ? (
         <input
           type="datetime-local"
           step="1"
+          min="1970-01-02T00:00"
+          name="value"
+          required
           aria-label="Time"
-          value={formatTime(time, 'second').replace(' ', 'T')}
-          onChange={(event) => setTime(fromLocal(event.currentTarget.valueAsNumber))}
+          defaultValue={anHourAgo}
         />
       ) : (
         <input
           class="short"
           inputMode="numeric"
-          aria-label={kind === 'seqNum' ? 'Sequence number' : 'Records before the tail'}
-          aria-invalid={!isValid}
-          value={count}
-          onInput={(event) => setCount(event.currentTarget.value)}
+          pattern="\d{1,15}"
+          title="A whole number"
+          name="value"
+          required
+          aria-label={kind === '' ? 'Sequence number' : 'Records before the tail'}
+          defaultValue="100"
         />
       )}
-      <button type="submit" disabled={!isValid}>
-        Start
-      </button>
+      <button type="submit">Start</button>
     </form>
   )
-}
-
-/** The time of a field, which takes the local time for that of UTC. */
-function fromLocal(ms: number): number {
-  return ms + new Date(ms).getTimezoneOffset() * 60_000
 }

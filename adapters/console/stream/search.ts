@@ -1,12 +1,10 @@
 import type { Stream } from '../../../src/api/stream.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import type { Connection } from '../connection.ts'
-import type { CurlTarget } from '../snippets.ts'
 import { RecordWindow, yieldToPage } from './pager.ts'
 
 /** A search pauses when it has found so many records or more; it can be continued. */
 const FOUND_MAX = 1000
-/** A search reads so many records, then those before them. */
+/** A search reads so many records, or fewer large ones, then those before them. */
 const PAGE_RECORDS = 1000
 
 /** A search through a whole stream, from the newest record back to the first one. */
@@ -26,8 +24,7 @@ export class StreamSearch {
 
   /** @param end Where an earlier search ended; undefined is the tail. */
   constructor(
-    connection: Connection,
-    { basin, stream, encryptionKey }: CurlTarget,
+    stream: Stream,
     end: number | undefined,
     selects: (record: SequencedRecord) => boolean,
     onChange: () => void,
@@ -35,8 +32,7 @@ export class StreamSearch {
     this.next = end
     this.#selects = selects
     this.#onChange = onChange
-    const handle = connection.hw.basin(basin).stream(stream, { encryptionKey })
-    this.#run(handle).then(
+    this.#run(stream).then(
       (state) => this.#end(state),
       (error) => {
         this.error = error
@@ -58,16 +54,26 @@ export class StreamSearch {
     const end = this.next ?? tail
     this.total = Math.max(0, end - first)
     let workSince = performance.now()
-    for (let pageEnd = end; pageEnd > first; pageEnd = this.next) {
-      const pageStart = Math.max(first, pageEnd - PAGE_RECORDS)
+    let pageRecords = PAGE_RECORDS
+    let pageEnd = end
+    while (pageEnd > first) {
+      const pageStart = Math.max(first, pageEnd - pageRecords)
       const selected: SequencedRecord[] = []
+      let fits = true
       const query = { seqNum: pageStart, count: pageEnd - pageStart, clamp: true }
       for await (const batch of stream.read(query, { as: 'bytes', signal }).batches()) {
         selected.push(...batch.records.filter((one) => one.seqNum < pageEnd && this.#selects(one)))
+        fits = this.found.hasRoomFor(selected)
+        if (!fits) break
         workSince = await yieldToPage(workSince)
       }
-      if (!this.found.hasRoomFor(selected)) return 'limited'
+      if (!fits && this.found.held > 0) return 'limited'
+      if (!fits) {
+        pageRecords = Math.ceil(pageRecords / 4)
+        continue
+      }
       this.found.prepend(selected)
+      pageEnd = pageStart
       this.next = pageStart
       this.scanned = end - pageStart
       this.#onChange()

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { useConsole } from '../context.ts'
-import type { CurlTarget } from '../snippets.ts'
+import type { StreamTarget } from '../connection.ts'
 import { Pager, type RecordWindow, type Start } from './pager.ts'
 import { matcherOf, parseQuery } from './query.ts'
 import { StreamSearch } from './search.ts'
@@ -20,14 +19,9 @@ export interface PagedRecords {
 }
 
 /** The part of a stream that is shown, opened at `start`, and filtered by a query. */
-export function usePager(target: CurlTarget, start: Start, filter: string): PagedRecords {
-  const { connection } = useConsole()
-  const { basin, stream, encryptionKey } = target
+export function usePager({ handle }: StreamTarget, start: Start, filter: string): PagedRecords {
   const render = useFrameRender()
-  const pager = useMemo(
-    () => new Pager(connection, { basin, stream, encryptionKey }, render),
-    [connection, basin, stream, encryptionKey],
-  )
+  const pager = useMemo(() => new Pager(handle, render), [handle])
   const [search, setSearch] = useState<StreamSearch>()
   const { selects, problem } = useMemo(() => compiled(filter), [filter])
 
@@ -43,8 +37,7 @@ export function usePager(target: CurlTarget, start: Start, filter: string): Page
   }, [pager, selects, problem])
   useEffect(() => () => search?.cancel(), [search])
   const searchAll = (end?: number) => {
-    if (selects === undefined) return
-    setSearch(new StreamSearch(connection, { basin, stream, encryptionKey }, end, selects, render))
+    if (selects !== undefined) setSearch(new StreamSearch(handle, end, selects, render))
   }
   const window = search?.found ?? pager.window
   const endSearch = () => setSearch(undefined)

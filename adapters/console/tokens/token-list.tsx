@@ -5,9 +5,8 @@ import { formatTime, secondsOf } from '../format.ts'
 import { NameList } from '../name-list.tsx'
 import { ConfirmButton, Dialog, DialogButton, FormDialog } from '../ui/dialog.tsx'
 import { Button, CopyButton, Scroll } from '../ui/elements.tsx'
-import { Checkbox, DurationField, type FormValues, TextField } from '../ui/fields.tsx'
-import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
-import { scopeSummary, scopeWarnings } from './scope-words.ts'
+import { Choice, DurationField, type FormValues, TextField } from '../ui/fields.tsx'
+import { PRESETS, ScopeBuilder, scopeWords } from './scope.tsx'
 
 /** The access tokens of the account. */
 export function TokenList() {
@@ -34,7 +33,7 @@ export function TokenList() {
             class: 'secondary',
             cell: ({ scope, autoPrefixStreams }) => (
               <span class="long">
-                {scopeSummary(scope)}
+                {scopeWords(scope).sentences.join('. ') || 'nothing'}
                 {autoPrefixStreams && '. Stream names are shown without their prefix'}
               </span>
             ),
@@ -87,7 +86,7 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
   const issue = async ({ id = '', expiry, autoPrefix }: FormValues) => {
     const expiresAt = expiry ? Date.now() + secondsOf(expiry)! * 1000 : null
     const autoPrefixStreams = autoPrefix !== undefined
-    const token = await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt })
+    const token = await hw.issueAccessToken({ id, scope, autoPrefixStreams, expiresAt })
     setIssued({ id, token })
   }
   if (issued !== undefined) return <Issued {...issued} onClose={onClose} />
@@ -96,7 +95,7 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
       title="Issue token"
       action="Issue"
       isWide
-      isDisabled={scopeWarnings(tokenScopeOf(scope)).length > 0}
+      isDisabled={scopeWords(scope).warnings.length > 0}
       onClose={onClose}
       onSubmit={issue}
     >
@@ -106,15 +105,15 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
           name="id"
           hint="1 to 96 bytes, such as tenant-7/browser"
           check={accessTokenIdProblem}
-          isRequired
+          required
         />
         <DurationField label="Expires after" name="expiry" placeholder="With your own token, or never" />
       </div>
       <ScopeBuilder scope={scope} onChange={setScope} />
-      <Checkbox
+      <Choice
         label="Hide the stream prefix: it is added to names in requests, and removed from responses"
         name="autoPrefix"
-        disabled={scope.streams.kind !== 'prefix'}
+        disabled={!scope.streams || !('prefix' in scope.streams) || scope.streams.prefix === ''}
       />
     </FormDialog>
   )

@@ -127,7 +127,7 @@ export function CreateButton(props: {
     <DialogButton text={`Create ${noun}`} class="primary" shortcut="c">
       {(close) => (
         <FormDialog title={`Create ${noun}`} action="Create" onClose={close} onSubmit={submit}>
-          <TextField label="Name" name="name" hint={hint} check={check} isRequired />
+          <TextField label="Name" name="name" hint={hint} check={check} required />
           {children}
         </FormDialog>
       )}
@@ -163,7 +163,7 @@ export function ConfirmButton(props: {
             <TextField
               label={`Type “${name}” to confirm`}
               name="name"
-              isRequired
+              required
               check={(typed) => (typed === name ? undefined : 'This is another name')}
             />
           )}

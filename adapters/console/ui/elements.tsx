@@ -32,25 +32,6 @@ export function Link(props: {
   )
 }
 
-/** Links to the parts of a view. */
-export function Tabs<Tab extends string>(props: {
-  readonly label: string
-  readonly tabs: readonly (readonly [tab: Tab, title: string])[]
-  readonly current: Tab
-  readonly to: (tab: Tab) => ConsoleRoute
-}) {
-  const { label, tabs, current, to } = props
-  return (
-    <nav class="tabs" aria-label={label}>
-      {tabs.map(([tab, title]) => (
-        <Link key={tab} to={to(tab)} current={tab === current}>
-          {title}
-        </Link>
-      ))}
-    </nav>
-  )
-}
-
 /** A button that does not submit its form. */
 export function Button(props: ComponentProps<'button'>) {
   return <button type="button" {...props} />

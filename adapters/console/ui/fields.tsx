@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, InputHTMLAttributes, PartialInputHTMLAttributes } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { secondsOf } from '../format.ts'
 
@@ -8,6 +8,11 @@ export type FormValues = Readonly<Record<string, string | undefined>>
 /** The values of a form. */
 export function valuesOf(form: HTMLFormElement): FormValues {
   return Object.fromEntries(new FormData(form)) as FormValues
+}
+
+/** Attributes of an `<input>` of any type. */
+interface InputAttributes extends PartialInputHTMLAttributes<HTMLInputElement> {
+  readonly list?: string
 }
 
 /** The attributes that connect a control with its label, its hint and its problem. */
@@ -41,46 +46,33 @@ export function Field(props: {
   )
 }
 
-/** A labelled line of text, or a whole number. */
-export function TextField(props: {
+/** The attributes of a whole number. */
+export const WHOLE_NUMBER = { type: 'number', min: 0, max: Number.MAX_SAFE_INTEGER } as const
+
+interface TextFieldProps extends InputAttributes {
   readonly label: string
-  readonly name: string
   readonly hint?: ComponentChildren | undefined
-  readonly initial?: string | undefined
-  readonly placeholder?: string | undefined
-  /** The id of a `<datalist>` with suggestions. */
-  readonly list?: string | undefined
   /** Returns the problem with a text, which keeps the form from being submitted. */
   readonly check?: ((value: string) => string | undefined) | undefined
-  readonly isRequired?: boolean | undefined
-  readonly isNumber?: boolean | undefined
-  /** The least number. Default 0. */
-  readonly min?: number | undefined
-  readonly onInput?: ((value: string) => void) | undefined
-}) {
-  const { label, name, hint, initial, placeholder, list, check, onInput } = props
-  const { isRequired = false, isNumber = false, min = 0 } = props
+}
+
+/** A labelled `<input>` with its attributes. */
+export function TextField(props: TextFieldProps) {
+  const { label, hint, check, ...input } = props
   const [problem, setProblem] = useState<string>()
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(control) => (
         <input
-          {...control}
-          name={name}
-          type={(isNumber ? 'number' : 'text') as 'text'}
-          min={isNumber ? min : undefined}
-          max={isNumber ? Number.MAX_SAFE_INTEGER : undefined}
-          required={isRequired}
+          type="text"
           autocomplete="off"
           spellcheck={false}
-          placeholder={placeholder}
-          list={list}
-          defaultValue={initial}
-          onInput={({ currentTarget: input }) => {
-            const found = input.value === '' ? undefined : check?.(input.value)
-            input.setCustomValidity(found ?? '')
+          {...(input as InputHTMLAttributes)}
+          {...control}
+          onInput={({ currentTarget: field }) => {
+            const found = field.value === '' ? undefined : check?.(field.value)
+            field.setCustomValidity(found ?? '')
             setProblem(found)
-            onInput?.(input.value)
           }}
         />
       )}
@@ -88,18 +80,21 @@ export function TextField(props: {
   )
 }
 
-/** The options of a {@link Select}: pairs of a value and its text. */
-type Options<Value extends string> = readonly (readonly [value: Value, text: string])[]
-
-/** A select, labelled by `label` or by the field that it is in. */
-export function Select<Value extends string>(props: {
-  readonly control?: ControlAttributes | undefined
-  readonly label?: string | undefined
+/** A `<select>` with its options, pairs of a value and its text. */
+interface SelectProps<Value extends string> {
   readonly name?: string | undefined
   readonly value: Value
-  readonly options: Options<Value>
+  readonly options: readonly (readonly [value: Value, text: string])[]
   readonly onChange?: ((value: Value) => void) | undefined
-}) {
+}
+
+/** A select, named by `label` or by the field that it is in. */
+export function Select<Value extends string>(
+  props: SelectProps<Value> & {
+    readonly control?: ControlAttributes | undefined
+    readonly label?: string | undefined
+  },
+) {
   const { control, label, name, value, options, onChange } = props
   return (
     <select
@@ -118,16 +113,14 @@ export function Select<Value extends string>(props: {
 }
 
 /** A labelled select. */
-export function SelectField<Value extends string>(props: {
-  readonly label: string
-  readonly name?: string | undefined
-  readonly hint?: ComponentChildren | undefined
-  readonly value: Value
-  readonly options: Options<Value>
-  readonly onChange?: ((value: Value) => void) | undefined
-  /** More that the chosen option needs. */
-  readonly children?: ComponentChildren | undefined
-}) {
+export function SelectField<Value extends string>(
+  props: SelectProps<Value> & {
+    readonly label: string
+    readonly hint?: ComponentChildren | undefined
+    /** More that the chosen option needs. */
+    readonly children?: ComponentChildren | undefined
+  },
+) {
   const { label, hint, children, ...select } = props
   return (
     <Field label={label} hint={hint}>
@@ -143,16 +136,8 @@ export function SelectField<Value extends string>(props: {
 
 const DURATIONS = ['1 hour', '1 day', '7 days', '30 days']
 
-/** A duration such as `7 days`, or a word. */
-export function DurationField(props: {
-  readonly label: string
-  readonly name: string
-  readonly hint?: string | undefined
-  readonly initial?: string | undefined
-  /** The meaning of an empty field. */
-  readonly placeholder: string
-  readonly word?: string | undefined
-}) {
+/** A duration such as `7 days`, or a word. Its placeholder is the meaning of an empty field. */
+export function DurationField(props: TextFieldProps & { readonly word?: string }) {
   const { word, ...field } = props
   const id = useId()
   const check = (text: string) =>
@@ -171,42 +156,18 @@ export function DurationField(props: {
   )
 }
 
-/** A checkbox with its label. */
-export function Checkbox(props: {
-  readonly label: ComponentChildren
-  readonly name?: string | undefined
-  /** Its state at first. */
-  readonly initial?: boolean | undefined
-  /** Its state, if its owner decides. */
-  readonly checked?: boolean | undefined
-  readonly disabled?: boolean | undefined
-  readonly onChange?: ((checked: boolean) => void) | undefined
-}) {
-  const { label, name, initial, checked, disabled = false, onChange } = props
+/** A checkbox, or a radio button, with its label. */
+export function Choice({ label, ...input }: InputAttributes & { readonly label: string }) {
   return (
     <label class="check">
-      <input
-        type="checkbox"
-        name={name}
-        defaultChecked={initial}
-        disabled={disabled}
-        onChange={(event) => onChange?.(event.currentTarget.checked)}
-        {...(checked !== undefined && { checked })}
-      />
+      <input {...({ type: 'checkbox', ...input } as InputHTMLAttributes)} />
       <span>{label}</span>
     </label>
   )
 }
 
-export interface Submit {
-  readonly isBusy: boolean
-  readonly error: Error | undefined
-  /** Handles the event of a form. */
-  onSubmit(event: Event): void
-}
-
 /** Runs an action with the values of a form that is submitted, one at a time, and keeps its error. */
-export function useSubmit(action: (values: FormValues) => Promise<void>): Submit {
+export function useSubmit(action: (values: FormValues) => Promise<void>) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()
   const onSubmit = (event: Event) => {
