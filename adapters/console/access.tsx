@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Connection } from './connection.ts'
 import { Problem } from './ui/elements.tsx'
 import { Choice, TextField, useSubmit } from './ui/fields.tsx'
@@ -10,8 +10,11 @@ export type Access = 'unknown' | 'open' | 'token' | 'missing' | 'rejected'
 export function useAccess(connect: (token?: string) => Connection, credentials: Credentials) {
   const [access, setAccess] = useState<Access>('unknown')
   const [{ token, session }, setToken] = useState(() => ({ token: credentials.load(), session: 0 }))
+  const [loss, setLoss] = useState<Error>()
   const connection = useMemo(() => connect(token), [connect, session])
-  useEffect(() => {
+  useLayoutEffect(() => {
+    setLoss(undefined)
+    connection.onLoss = setLoss
     const accepted = connection.isAuthorized ? 'token' : 'open'
     connection.onUnauthorized = () =>
       setAccess(connection.isAuthorized || credentials.isCodeRejected ? 'rejected' : 'missing')
@@ -22,6 +25,7 @@ export function useAccess(connect: (token?: string) => Connection, credentials: 
     )
     return () => {
       connection.onUnauthorized = () => {}
+      connection.onLoss = () => {}
       connection.close()
     }
   }, [connection])
@@ -33,6 +37,8 @@ export function useAccess(connect: (token?: string) => Connection, credentials: 
     access,
     session,
     connection,
+    /** Why the server cannot be reached, if it cannot. */
+    loss,
     useToken(next: string, place: TokenPlace) {
       credentials.save(next, place)
       use(next)
@@ -45,7 +51,8 @@ export function useAccess(connect: (token?: string) => Connection, credentials: 
 }
 
 /** The place that keeps the access token: memory only, this tab, or this browser. */
-type TokenPlace = 'memory' | 'tab' | 'browser'
+type TokenPlace = 'memory' | StorageName
+type StorageName = 'sessionStorage' | 'localStorage'
 
 const TOKEN_KEY = 'headwater-console-token'
 
@@ -61,38 +68,37 @@ export class Credentials {
 
   /** The token of this tab, else that of this browser. */
   load(): string | undefined {
-    return readStored(() => sessionStorage, this.#key) ?? readStored(() => localStorage, this.#key)
+    return readStored('sessionStorage', this.#key) ?? readStored('localStorage', this.#key)
   }
 
   /** Keeps the token in one place and removes it from the others. */
   save(token: string, place: TokenPlace): void {
     this.clear()
-    if (place !== 'memory')
-      writeStored(() => (place === 'tab' ? sessionStorage : localStorage), this.#key, token)
+    if (place !== 'memory') writeStored(place, this.#key, token)
   }
 
   /** Removes the token from every place. */
   clear(): void {
     this.isCodeRejected = false
-    for (const storage of [() => sessionStorage, () => localStorage])
-      writeStored(storage, this.#key, undefined)
+    writeStored('sessionStorage', this.#key, undefined)
+    writeStored('localStorage', this.#key, undefined)
   }
 }
 
 /** Reads a value. Storage that is not available, as in a sandboxed frame, counts as empty. */
-export function readStored(storage: () => Storage, key: string): string | undefined {
+export function readStored(storage: StorageName, key: string): string | undefined {
   try {
-    return storage().getItem(key) ?? undefined
+    return globalThis[storage].getItem(key) ?? undefined
   } catch {
     return undefined
   }
 }
 
 /** Stores a value, or removes it if it is undefined. Does nothing where storage is not available. */
-export function writeStored(storage: () => Storage, key: string, value: string | undefined): void {
+export function writeStored(storage: StorageName, key: string, value: string | undefined): void {
   try {
-    if (value === undefined) storage().removeItem(key)
-    else storage().setItem(key, value)
+    if (value === undefined) globalThis[storage].removeItem(key)
+    else globalThis[storage].setItem(key, value)
   } catch {
     // The value stays in memory.
   }
@@ -100,8 +106,8 @@ export function writeStored(storage: () => Storage, key: string, value: string |
 
 const PLACES: readonly (readonly [place: TokenPlace, label: string])[] = [
   ['memory', 'until this page is closed or reloaded'],
-  ['tab', 'until this tab is closed'],
-  ['browser', 'in this browser, until you choose “Forget token”'],
+  ['sessionStorage', 'until this tab is closed'],
+  ['localStorage', 'in this browser, until you choose “Forget token”'],
 ]
 
 const REJECTED = new Error('The server rejected the access token or link: unknown, used, expired or revoked.')
@@ -114,11 +120,11 @@ export function TokenForm(props: {
   readonly onToken: (token: string, place: TokenPlace) => void
 }) {
   const { isRejected, onToken } = props
-  const remembered = readStored(() => localStorage, PLACE_KEY) ?? 'memory'
+  const remembered = readStored('localStorage', PLACE_KEY) ?? 'memory'
   const form = useRef<HTMLFormElement>(null)
   useLayoutEffect(() => form.current!.token.focus(), [])
   const { onSubmit } = useSubmit(async ({ token = '', place = 'memory' }) => {
-    writeStored(() => localStorage, PLACE_KEY, place)
+    writeStored('localStorage', PLACE_KEY, place)
     onToken(token.trim(), place as TokenPlace)
   })
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Credentials, readStored, TokenForm, useAccess, writeStored } from './access.tsx'
 import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
 import { PageHeader, THEMES, type Theme } from './header.tsx'
 import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
-import { shortcutListener } from './shortcuts.tsx'
+import { Shortcuts } from './shortcuts.tsx'
 import { StreamPage } from './stream/stream-page.tsx'
 import { TokenList } from './tokens/token-list.tsx'
 import { Throughput, Usage } from './usage/usage.tsx'
@@ -24,29 +24,12 @@ export function App(props: {
   const [theme, setTheme] = useTheme(props.theme, ownsPage)
   const { route, visit, navigate, replaceRoute } = useRoute(ownsPage)
   const [announcement, announce] = useAnnouncement()
-  const [hasShortcuts, setShortcuts] = useState(true)
   const root = useRef<HTMLDivElement>(null)
-  const { access, session, connection, useToken, forgetToken } = useAccess(connect, credentials)
-  const loss = useLoss(connection)
-  const encryptionKeys = useMemo(() => new Map<string, string>(), [])
-  const drafts: Console['drafts'] = useMemo(() => new Map(), [])
+  const { access, session, connection, loss, useToken, forgetToken } = useAccess(connect, credentials)
   const [protobufTypes, setProtobufTypes] = useState<Console['protobufTypes']>()
-  const value: Console = useMemo(
-    () => ({
-      ...{ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts },
-      ...{ protobufTypes, setProtobufTypes, loss },
-    }),
-    [connection, protobufTypes, loss],
-  )
-
-  // Not `useEffect`, after which a key that follows at once would still count.
-  useLayoutEffect(() => {
-    if (!hasShortcuts) return
-    const target = ownsPage ? document : root.current!
-    const listener = shortcutListener(() => root.current!) as EventListener
-    target.addEventListener('keydown', listener)
-    return () => target.removeEventListener('keydown', listener)
-  }, [ownsPage, hasShortcuts])
+  const value: Console = {
+    ...{ connection, hasAddress, navigate, replaceRoute, announce, protobufTypes, setProtobufTypes, loss },
+  }
 
   const needsToken = access === 'missing' || access === 'rejected'
   useNavigationFocus(root, `${fragmentOf(route).replace(/\?.*/s, '')} ${needsToken}`)
@@ -58,18 +41,9 @@ export function App(props: {
   return (
     <ConsoleContext.Provider value={value}>
       <div ref={root} class="console" data-theme={theme}>
-        <PageHeader
-          route={route}
-          access={access}
-          theme={theme}
-          onTheme={setTheme}
-          hasShortcuts={hasShortcuts}
-          onShortcuts={setShortcuts}
-          onForget={() => {
-            encryptionKeys.clear()
-            forgetToken()
-          }}
-        />
+        <PageHeader route={route} access={access} theme={theme} onTheme={setTheme} onForget={forgetToken}>
+          <Shortcuts root={() => root.current!} ownsPage={ownsPage} />
+        </PageHeader>
         {loss && (
           <p class="notice bad" role="alert">
             Connection lost: {loss.message}. Trying again …
@@ -129,20 +103,18 @@ function useRoute(inFragment: boolean) {
     addEventListener('hashchange', update)
     return () => removeEventListener('hashchange', update)
   }, [inFragment])
-  const [navigate, replaceRoute] = useMemo(
-    () => [
-      (next: ConsoleRoute) => {
-        if (inFragment) location.hash = fragmentOf(next)
-        else show(next)
-      },
-      (next: ConsoleRoute) => {
-        if (inFragment) history.replaceState(null, '', fragmentOf(next))
-        show(next, false)
-      },
-    ],
-    [inFragment],
-  )
-  return { route, visit, navigate: navigate!, replaceRoute: replaceRoute! }
+  return {
+    route,
+    visit,
+    navigate(next: ConsoleRoute) {
+      if (inFragment) location.hash = fragmentOf(next)
+      else show(next)
+    },
+    replaceRoute(next: ConsoleRoute) {
+      if (inFragment) history.replaceState(null, '', fragmentOf(next))
+      show(next, false)
+    },
+  }
 }
 
 const THEME_KEY = 'headwater-console-theme'
@@ -150,29 +122,16 @@ const THEME_KEY = 'headwater-console-theme'
 /** The colours; a console that owns its page remembers the choice. */
 function useTheme(initial: Theme, isRemembered: boolean): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(() => {
-    const remembered = isRemembered ? readStored(() => localStorage, THEME_KEY) : undefined
+    const remembered = isRemembered ? readStored('localStorage', THEME_KEY) : undefined
     return THEMES.find((one) => one === remembered) ?? initial
   })
   return [
     theme,
     (next) => {
       setTheme(next)
-      if (isRemembered) writeStored(() => localStorage, THEME_KEY, next)
+      if (isRemembered) writeStored('localStorage', THEME_KEY, next)
     },
   ]
-}
-
-/** Why the server of the connection cannot be reached. */
-function useLoss(connection: Connection): Error | undefined {
-  const [loss, setLoss] = useState<Error>()
-  useLayoutEffect(() => {
-    setLoss(undefined)
-    connection.onLoss = setLoss
-    return () => {
-      connection.onLoss = () => {}
-    }
-  }, [connection])
-  return loss
 }
 
 /** Moves the focus to the heading of a new view if what had it has gone with the old one. */

@@ -1,5 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
 import type { HeaderPrefix } from '../../src/wire/headers.ts'
 import { ClientCore } from '../client/core.ts'
 import type { Headwater } from '../client/index.ts'
@@ -29,6 +30,10 @@ export class Connection {
   readonly target: ConnectionTarget
   readonly isAuthorized: boolean
   readonly hw: Headwater
+  /** The encryption keys that were entered, by basin and stream. They are kept nowhere else. */
+  readonly encryptionKeys = new Map<string, string>()
+  /** Records to begin the next append to a stream with, by basin and stream. */
+  readonly drafts = new Map<string, SequencedRecord>()
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
   /** Runs when the server cannot be reached, and with undefined when it answers. */

@@ -1,6 +1,5 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { SequencedRecord } from '../../src/model/record.ts'
 import type { Connection } from './connection.ts'
 import type { ConsoleRoute } from './route.ts'
 import type { ProtobufTypes } from './stream/body.ts'
@@ -17,10 +16,6 @@ export interface Console {
   replaceRoute(route: ConsoleRoute): void
   /** Shows a message for some seconds. */
   announce(message: string): void
-  /** The encryption keys that were entered, by basin and stream. They are kept nowhere else. */
-  readonly encryptionKeys: Map<string, string>
-  /** Records to begin the next append to a stream with, by basin and stream. */
-  readonly drafts: Map<string, SequencedRecord>
   /** The types of protobuf messages that were loaded. */
   readonly protobufTypes: ProtobufTypes | undefined
   setProtobufTypes(types: ProtobufTypes): void

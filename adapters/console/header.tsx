@@ -1,8 +1,7 @@
+import type { ComponentChildren } from 'preact'
 import type { Access } from './access.tsx'
 import { useConsole } from './context.ts'
 import type { ConsoleRoute } from './route.ts'
-import { ShortcutsDialog } from './shortcuts.tsx'
-import { DialogButton } from './ui/dialog.tsx'
 import { Button, Link } from './ui/elements.tsx'
 import { Select } from './ui/fields.tsx'
 
@@ -15,11 +14,10 @@ export function PageHeader(props: {
   readonly access: Access
   readonly theme: Theme
   readonly onTheme: (theme: Theme) => void
-  readonly hasShortcuts: boolean
-  readonly onShortcuts: (enabled: boolean) => void
   readonly onForget: () => void
+  readonly children: ComponentChildren
 }) {
-  const { route, access, theme, onTheme, hasShortcuts, onShortcuts, onForget } = props
+  const { route, access, theme, onTheme, onForget, children } = props
   const { connection, hasAddress } = useConsole()
   const { view } = route
   return (
@@ -60,9 +58,7 @@ export function PageHeader(props: {
         ]}
         onChange={onTheme}
       />
-      <DialogButton text="?" class="quiet icon" label="Keyboard shortcuts" shortcut="?">
-        {(close) => <ShortcutsDialog isOn={hasShortcuts} onChange={onShortcuts} onClose={close} />}
-      </DialogButton>
+      {children}
     </header>
   )
 }

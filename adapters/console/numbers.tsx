@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useReducer, useRef } from 'preact/hooks'
+import type { Basin } from '../../src/api/basin.ts'
+import type { Stream } from '../../src/api/stream.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { endOfUsage } from '../../src/model/metrics.ts'
 import type { Connection } from './connection.ts'
@@ -8,7 +10,7 @@ import { formatBytes, formatCount, formatDuration, formatTime } from './format.t
 import { useLoad } from './ui/load.ts'
 import type { Column } from './ui/table.tsx'
 import { Sparkline } from './usage/chart.tsx'
-import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from './usage/metrics.ts'
+import { chartOf, RANGES, type ResourceName, tableOf, wholeIntervals } from './usage/metrics.ts'
 
 /** The numbers of a basin or a stream in lists and headings. Undefined ones are not cheap to know. */
 export interface Numbers {
@@ -35,32 +37,25 @@ export interface Numbers {
 /** How many rates are kept. */
 const RATES_MAX = 60
 
-/** The names of a basin, or of a stream. */
-interface NumbersOf extends UsageOf {
-  readonly basin: string
-}
-
 /** The numbers of a stream, else of a basin, which may follow earlier ones. */
 export function loadNumbers(
-  connection: Connection,
-  { basin, stream }: NumbersOf,
+  { hw }: Connection,
+  { basin, stream }: ResourceName,
   before: Numbers | undefined,
   signal: AbortSignal,
 ): Promise<Numbers> {
+  const handle = hw.basin(basin)
   return stream === undefined
-    ? basinNumbers(connection, basin, signal)
-    : streamNumbers(connection, basin, stream, before, signal)
+    ? basinNumbers(handle, signal)
+    : streamNumbers(handle.stream(stream), before, signal)
 }
 
 /** The numbers of a stream. Later loads read only the tail, whose movement is the rate. */
 async function streamNumbers(
-  connection: Connection,
-  basin: string,
-  stream: string,
+  handle: Stream,
   before: Numbers | undefined,
   signal: AbortSignal,
 ): Promise<Numbers> {
-  const handle = connection.hw.basin(basin).stream(stream)
   const tail = await known(handle.checkTail({ signal }))
   const at = performance.now()
   const next = tail?.seqNum
@@ -71,7 +66,7 @@ async function streamNumbers(
   }
   const [config, stored, records] = await Promise.all([
     known(handle.storedConfig({ signal })),
-    known(storedBytes(connection, { basin, stream }, signal)),
+    storedBytes(handle, signal),
     // Encrypted records cannot be read without the key.
     known(handle.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes', signal })),
   ])
@@ -80,35 +75,29 @@ async function streamNumbers(
 }
 
 /** The numbers of a basin: from its usage, and the retention of its new streams. */
-async function basinNumbers(connection: Connection, basin: string, signal: AbortSignal): Promise<Numbers> {
-  const set = metricSetsOf({ basin }).find((one) => one.set === 'append-throughput')!
-  const end = endOfUsage(Date.now()) * 1000
-  const [config, bytes, appended] = await Promise.all([
-    known(connection.hw.basin(basin).config({ signal })),
-    known(storedBytes(connection, { basin }, signal)),
-    known(queryMetrics(connection, { basin }, set, RANGES[0], end, signal)),
+async function basinNumbers(handle: Basin, signal: AbortSignal): Promise<Numbers> {
+  const hour = lastHour()
+  const [config, bytes, metrics] = await Promise.all([
+    known(handle.storedConfig({ signal })),
+    storedBytes(handle, signal),
+    known(handle.metrics({ set: 'append-throughput', ...hour, interval: 'minute' }, { signal })),
   ])
   const retention = config && (config.defaultStreamConfig.retentionPolicy ?? 'default')
-  if (appended === undefined) return { bytes, retention }
-  const minutes = new Map(
-    chartOf(appended).series.flatMap(({ points }) =>
-      points.map(([time, value]) => [time, value / 60] as const),
-    ),
-  )
-  const last = Math.floor(Date.now() / 60_000) * 60_000
-  const rates = Array.from({ length: 60 }, (_, index) => minutes.get(last - (59 - index) * 60_000) ?? 0)
-  const lastWrite = Math.max(0, ...[...minutes].flatMap(([time, value]) => (value > 0 ? [time] : [])))
+  if (metrics === undefined) return { bytes, retention }
+  const [times, ...series] = tableOf(chartOf(metrics), wholeIntervals(hour.start, hour.end, 'minute'))
+  const rates = times.map((_, index) => series.reduce((sum, values) => sum + values[index]!, 0) / 60)
+  const lastWrite = times[rates.findLastIndex((rate) => rate > 0)] ?? 0
   return { bytes, retention, rate: rates.at(-2), rates, lastWrite }
 }
 
-async function storedBytes(
-  connection: Connection,
-  of: UsageOf,
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  const set = metricSetsOf(of).find((one) => one.set === 'storage')!
+async function storedBytes(handle: Basin | Stream, signal: AbortSignal): Promise<number | undefined> {
+  const metrics = await known(handle.metrics({ set: 'storage', ...lastHour() }, { signal }))
+  return metrics && chartOf(metrics).series[0]?.summary
+}
+
+function lastHour() {
   const end = endOfUsage(Date.now()) * 1000
-  return chartOf(await queryMetrics(connection, of, set, RANGES[0], end, signal)).series[0]?.summary
+  return { start: end - RANGES[0].ms, end }
 }
 
 /** Resolves to undefined for what a server does not tell or the token does not permit. */
@@ -191,7 +180,7 @@ function numberText(title: NumberTitle, numbers: Numbers | undefined): Component
 const INTERVAL_MS = 5000
 
 /** The numbers of one basin or stream, beside its name. */
-export function Facts({ of }: { readonly of: NumbersOf }) {
+export function Facts({ of }: { readonly of: ResourceName }) {
   const { connection } = useConsole()
   const { data } = useLoad<Numbers>(
     (signal, before) => loadNumbers(connection, of, before, signal),

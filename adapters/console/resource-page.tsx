@@ -8,7 +8,7 @@ import { Button, Link, LoadStatus, Problem } from './ui/elements.tsx'
 import { type FormValues, useSubmit } from './ui/fields.tsx'
 import { useLoad } from './ui/load.ts'
 import { Followers } from './usage/followers.tsx'
-import type { UsageOf } from './usage/metrics.ts'
+import type { ResourceName } from './usage/metrics.ts'
 import { Usage } from './usage/usage.tsx'
 
 /** A basin or a stream: its path, its name with its numbers, and its parts, one of which is open. */
@@ -64,7 +64,7 @@ export function ResourcePage(props: {
 
 /** A form for the configuration of a basin or a stream, and a button that deletes it after confirmation. */
 export function Configuration<Config, Change>(props: {
-  readonly of: UsageOf & { readonly basin: string }
+  readonly of: ResourceName
   readonly handle: {
     storedConfig(options: { readonly signal: AbortSignal }): Promise<Config>
     reconfigureStored(change: Change): Promise<Config>

@@ -1,4 +1,5 @@
-import { Dialog } from './ui/dialog.tsx'
+import { useLayoutEffect, useState } from 'preact/hooks'
+import { Dialog, DialogButton } from './ui/dialog.tsx'
 import { Choice } from './ui/fields.tsx'
 
 /** The keys of the console, as `aria-keyshortcuts` of what they act on names them, and what they do. */
@@ -32,7 +33,7 @@ const SCROLLED = '[tabindex="0"], summary, button'
  * Returns a listener for `keydown` that clicks, or focuses, the element with the shortcut. Typing in a field,
  * and keys with Ctrl, Alt or Meta, are left alone.
  */
-export function shortcutListener(root: () => ParentNode): (event: KeyboardEvent) => void {
+function shortcutListener(root: () => ParentNode): (event: KeyboardEvent) => void {
   let prefix = ''
   return (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return
@@ -62,29 +63,39 @@ export function shortcutListener(root: () => ParentNode): (event: KeyboardEvent)
   }
 }
 
-/** The list of shortcuts, which can be turned off. */
-export function ShortcutsDialog(props: {
-  readonly isOn: boolean
-  readonly onChange: (isOn: boolean) => void
-  readonly onClose: () => void
-}) {
+/** The shortcuts: a button that lists them, and turns them off. */
+export function Shortcuts(props: { readonly root: () => HTMLElement; readonly ownsPage: boolean }) {
+  const { root, ownsPage } = props
+  const [isOn, setOn] = useState(true)
+  // Not `useEffect`, after which a key that follows at once would still count.
+  useLayoutEffect(() => {
+    if (!isOn) return
+    const target: EventTarget = ownsPage ? document : root()
+    const listener = shortcutListener(root) as EventListener
+    target.addEventListener('keydown', listener)
+    return () => target.removeEventListener('keydown', listener)
+  }, [ownsPage, isOn])
   return (
-    <Dialog title="Keyboard shortcuts" onClose={props.onClose}>
-      <dl class="keys">
-        {[...SHORTCUTS, ...LIST_KEYS].map(([keys, does]) => (
-          <div key={keys}>
-            <dt>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd>{does}</dd>
-          </div>
-        ))}
-      </dl>
-      <Choice
-        label="Shortcuts of a single key are on"
-        checked={props.isOn}
-        onChange={(event) => props.onChange(event.currentTarget.checked)}
-      />
-    </Dialog>
+    <DialogButton text="?" class="quiet icon" aria-label="Keyboard shortcuts" aria-keyshortcuts="?">
+      {(close) => (
+        <Dialog title="Keyboard shortcuts" onClose={close}>
+          <dl class="keys">
+            {[...SHORTCUTS, ...LIST_KEYS].map(([keys, does]) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys}</kbd>
+                </dt>
+                <dd>{does}</dd>
+              </div>
+            ))}
+          </dl>
+          <Choice
+            label="Shortcuts of a single key are on"
+            checked={isOn}
+            onChange={(event) => setOn(event.currentTarget.checked)}
+          />
+        </Dialog>
+      )}
+    </DialogButton>
   )
 }

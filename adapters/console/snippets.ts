@@ -3,38 +3,45 @@ import { encodeBase64 } from '../../src/model/bytes.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'
-import type { ConnectionTarget, StreamTarget } from './connection.ts'
+import type { Connection, StreamTarget } from './connection.ts'
 
 /** The stream of a command. */
 type CurlTarget = Omit<StreamTarget, 'handle'>
+
+/** The server of a command, and whether it takes a token. */
+type Server = Pick<Connection, 'target' | 'isAuthorized'>
 
 /** A request to show as a command, without its access token. */
 export interface CurlCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The part after `/v1`, encoded, with the query. */
   readonly path: string
-  /** The basin of requests about streams. */
-  readonly basin?: string | undefined
+  /** The stream that it is about. */
+  readonly target?: CurlTarget | undefined
   /** Sent as JSON. */
   readonly body?: unknown
   /** How JSON carries the bytes of records. Default `raw`. */
   readonly format?: 'raw' | 'base64' | undefined
-  readonly accept?: string | undefined
-  readonly encryptionKey?: string | undefined
+  readonly accept?: 'text/event-stream' | undefined
 }
 
-const recordsPath = (stream: string) => `/streams/${encodeURIComponent(stream)}/records`
+const recordsPath = ({ stream }: CurlTarget) => `/streams/${encodeURIComponent(stream)}/records`
 
 /** Returns the call of a read, with Server-Sent Events if it waits forever. */
-export function readCall({ basin, stream, encryptionKey }: CurlTarget, query: ReadQuery): CurlCall {
+export function readCall(target: CurlTarget, query: ReadQuery): CurlCall {
   const follows = query.waitMs === Number.POSITIVE_INFINITY
-  const path = `${recordsPath(stream)}${queryText(readQueryParts(query, follows ? 'session' : 'unary'))}`
-  return { method: 'GET', path, basin, encryptionKey, ...(follows && { accept: 'text/event-stream' }) }
+  const parts = queryText(readQueryParts(query, follows ? 'session' : 'unary'))
+  return {
+    method: 'GET',
+    path: `${recordsPath(target)}${parts}`,
+    target,
+    accept: follows ? 'text/event-stream' : undefined,
+  }
 }
 
 /** The call of an append: its records in base64 if they have bytes. */
 export function appendCall(
-  { basin, stream, encryptionKey }: CurlTarget,
+  target: CurlTarget,
   records: readonly Exclude<RecordInput, BytesOrText>[],
   { matchSeqNum, fencingToken }: AppendConditions,
 ): CurlCall {
@@ -47,11 +54,10 @@ export function appendCall(
   }))
   return {
     method: 'POST',
-    path: recordsPath(stream),
-    basin,
+    path: recordsPath(target),
+    target,
     body: { records: wireRecords, match_seq_num: matchSeqNum, fencing_token: fencingToken },
     format: isBinary ? 'base64' : 'raw',
-    encryptionKey,
   }
 }
 
@@ -59,21 +65,22 @@ export function appendCall(
  * A shell command for a call. The access token and the encryption key are the variables `HEADWATER_TOKEN` and
  * `ENCRYPTION_KEY`: neither is ever part of the text.
  */
-export function curlCommand(call: CurlCall, target: ConnectionTarget, isAuthorized: boolean): string {
-  const { method, path, basin, body, format = 'raw', accept, encryptionKey = '' } = call
-  const prefix = target.headerPrefix
+export function curlCommand(call: CurlCall, { target: server, isAuthorized }: Server): string {
+  const { method, path, target, body, format = 'raw', accept } = call
+  const { url, headerPrefix } = server
   const headers = [
     isAuthorized && '"authorization: Bearer $HEADWATER_TOKEN"',
-    basin !== undefined && quotedForShell(`${prefix}-basin: ${basin}`),
-    accept !== undefined && quotedForShell(`accept: ${accept}`),
+    target && quotedForShell(`${headerPrefix}-basin: ${target.basin}`),
+    accept && quotedForShell(`accept: ${accept}`),
     body !== undefined && quotedForShell('content-type: application/json'),
-    format !== 'raw' && quotedForShell(`${prefix}-format: ${format}`),
-    encryptionKey !== '' && `"${prefix}-encryption-key: $ENCRYPTION_KEY"`,
+    format !== 'raw' && quotedForShell(`${headerPrefix}-format: ${format}`),
+    target?.encryptionKey && `"${headerPrefix}-encryption-key: $ENCRYPTION_KEY"`,
   ]
   const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
+  const options = `${accept ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`}`
   const lines = [
-    `curl${accept === 'text/event-stream' ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`} ${quotedForShell(`${target.url}/v1${path}`)}`,
-    ...headers.flatMap((header) => (header === false ? [] : `  -H ${header}`)),
+    `curl${options} ${quotedForShell(`${url}/v1${path}`)}`,
+    ...headers.filter(Boolean).map((header) => `  -H ${header}`),
     ...(body === undefined ? [] : [`  -d ${quotedForShell(JSON.stringify(body))}`]),
   ]
   return lines.join(' \\\n')
@@ -87,7 +94,7 @@ function quotedForShell(text: string): string {
 export function readCommand(
   { basin, stream, encryptionKey }: CurlTarget,
   { seqNum }: Pick<SequencedRecord, 'seqNum'>,
-  { url }: ConnectionTarget,
+  { target: { url } }: Server,
 ): string {
   const key = encryptionKey === '' ? '' : ' --encryption-key "$ENCRYPTION_KEY"'
   const name = quotedForShell(`${basin}/${stream}`)
@@ -98,8 +105,7 @@ export function readCommand(
 export function readProgram(
   { basin, stream, encryptionKey }: CurlTarget,
   { seqNum }: Pick<SequencedRecord, 'seqNum'>,
-  { url, headerPrefix }: ConnectionTarget,
-  isAuthorized: boolean,
+  { target: { url, headerPrefix }, isAuthorized }: Server,
 ): string {
   const options = [
     `url: ${JSON.stringify(url)}`,

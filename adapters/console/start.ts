@@ -22,7 +22,7 @@ async function signIn(url: string, code: string, credentials: Credentials): Prom
   history.replaceState(null, '', location.pathname)
   const headers = { authorization: `Bearer ${code}` }
   const response = await fetch(`${url}/sign-in`, { method: 'POST', headers })
-  if (response.ok) credentials.save((await response.json()).access_token, 'tab')
+  if (response.ok) credentials.save((await response.json()).access_token, 'sessionStorage')
   else credentials.isCodeRejected = true
 }
 

@@ -21,7 +21,7 @@ const STREAM = { basin: 'shop', stream: "a/it's", encryptionKey: '' }
 describe('curl commands', () => {
   it('quote characters that a shell would interpret, and name the token by its variable', () => {
     const call = appendCall({ ...STREAM, encryptionKey: 'c2VjcmV0' }, [{ body: "'$HOME'" }], {})
-    expect(curlCommand(call, TARGET, true)).toBe(
+    expect(curlCommand(call, { target: TARGET, isAuthorized: true })).toBe(
       [
         String.raw`curl 'http://localhost:8787/v1/streams/a%2Fit'\''s/records' \ `.trimEnd(),
         String.raw`  -H "authorization: Bearer $HEADWATER_TOKEN" \ `.trimEnd(),
@@ -35,13 +35,16 @@ describe('curl commands', () => {
 
   it('read one record', () => {
     const call = readCall({ ...STREAM, stream: 'x' }, { seqNum: 7, count: 1 })
-    expect(curlCommand(call, { ...TARGET, headerPrefix: 's2' }, false)).toBe(
+    expect(curlCommand(call, { target: { ...TARGET, headerPrefix: 's2' }, isAuthorized: false })).toBe(
       "curl 'http://localhost:8787/v1/streams/x/records?seq_num=7&count=1' \\\n  -H 's2-basin: shop'",
     )
   })
 
   it('send commands in base64', () => {
-    const command = curlCommand(appendCall(STREAM, [trimRecord(5)], { fencingToken: 'me' }), TARGET, false)
+    const command = curlCommand(appendCall(STREAM, [trimRecord(5)], { fencingToken: 'me' }), {
+      target: TARGET,
+      isAuthorized: false,
+    })
     expect(command).toContain("-H 'svc-format: base64'")
     expect(command).toContain(
       '{"records":[{"headers":[["","dHJpbQ=="]],"body":"AAAAAAAAAAU="}],"fencing_token":"me"}',

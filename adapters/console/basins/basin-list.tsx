@@ -81,9 +81,9 @@ await stream.append('hello')`
 /** The first steps, shown for an empty server. */
 function GettingStarted() {
   const { connection, hasAddress } = useConsole()
-  const { isAuthorized, target } = connection
-  const inTerminal = STEPS.map(([title, call]) => [title, curlCommand(call, target, isAuthorized)] as const)
-  if (isAuthorized) inTerminal.unshift(['Set the access token', "export HEADWATER_TOKEN='your access token'"])
+  const inTerminal = STEPS.map(([title, call]) => [title, curlCommand(call, connection)] as const)
+  if (connection.isAuthorized)
+    inTerminal.unshift(['Set the access token', "export HEADWATER_TOKEN='your access token'"])
   const steps = hasAddress ? inTerminal : [['Append in the code of the page', IN_PROCESS] as const]
   return (
     <section class="start">

@@ -144,9 +144,7 @@ export function Append({ target }: { readonly target: StreamTarget }) {
         </button>
         {mode === 'many' && isBusy && <Button onClick={() => stop.current.abort()}>Stop</Button>}
         {mode !== 'many' && (
-          <CurlButton
-            call={() => appendCall(target, curlRecords(records), conditionsOf(valuesOf(form.current!)))}
-          />
+          <CurlButton call={() => appendCall(target, records(), conditionsOf(valuesOf(form.current!)))} />
         )}
       </footer>
     </form>
@@ -220,7 +218,7 @@ interface Draft {
 
 /** The initial content of the form: nothing, or a record to append again. */
 function useDraft(basin: string, stream: string): Draft {
-  const { drafts } = useConsole()
+  const { drafts } = useConsole().connection
   return useMemo(() => {
     const key = JSON.stringify([basin, stream])
     const record = drafts.get(key)
@@ -239,15 +237,6 @@ function bytesOf(text: string): Uint8Array {
   const bytes = decodeBase64(text.trim())
   if (bytes === undefined) throw new Error('the body is not base64')
   return bytes
-}
-
-/** Returns the records for the curl command, which omits records that cannot be appended. */
-function curlRecords(records: () => TextInput[]): TextInput[] {
-  try {
-    return records()
-  } catch {
-    return []
-  }
 }
 
 function conditionsOf({ matchSeqNum, fencingToken }: FormValues): AppendConditions {

@@ -83,15 +83,14 @@ export function RecordDetail(props: {
   readonly onContext?: (() => void) | undefined
 }) {
   const { target, record, format, onType, onClose, onFilter, onColumn, onContext } = props
-  const { connection, hasAddress, drafts, navigate } = useConsole()
+  const { connection, hasAddress, navigate } = useConsole()
   const { seqNum, timestamp, headers, body, command } = record
   const [isWhole, setWhole] = useState(false)
   const isCut = !isWhole && body.length > SHOWN_BYTES_MAX
   const bodyFormat = formatOf(record, format)
   const isProtobuf = bodyFormat.as === 'protobuf'
   const shown = renderBody(isCut ? body.subarray(0, SHOWN_BYTES_MAX) : body, bodyFormat, isCut)
-  const curlText = () =>
-    curlCommand(readCall(target, { seqNum, count: 1 }), connection.target, connection.isAuthorized)
+  const curlText = () => curlCommand(readCall(target, { seqNum, count: 1 }), connection)
   return (
     <aside class="detail" aria-label={`Record ${seqNum}`}>
       <header>
@@ -108,14 +107,8 @@ export function RecordDetail(props: {
           {hasAddress && (
             <>
               <CopyButton label="As curl" done="Copied the curl command" text={curlText} />
-              <CopyButton
-                label="As CLI command"
-                text={() => readCommand(target, record, connection.target)}
-              />
-              <CopyButton
-                label="As TypeScript"
-                text={() => readProgram(target, record, connection.target, connection.isAuthorized)}
-              />
+              <CopyButton label="As CLI command" text={() => readCommand(target, record, connection)} />
+              <CopyButton label="As TypeScript" text={() => readProgram(target, record, connection)} />
             </>
           )}
         </Menu>
@@ -128,7 +121,7 @@ export function RecordDetail(props: {
         <Button
           class="quiet"
           onClick={() => {
-            drafts.set(JSON.stringify([target.basin, target.stream]), record)
+            connection.drafts.set(JSON.stringify([target.basin, target.stream]), record)
             navigate({ view: 'stream', basin: target.basin, stream: target.stream, tab: 'append' })
           }}
         >

@@ -16,7 +16,8 @@ export function StreamPage(props: {
 }) {
   const { route, visit } = props
   const { basin, stream } = route
-  const { connection, encryptionKeys } = useConsole()
+  const { connection } = useConsole()
+  const { encryptionKeys } = connection
   const keyName = JSON.stringify([basin, stream])
   const [encryptionKey, setEncryptionKey] = useState(encryptionKeys.get(keyName) ?? '')
   const target = useMemo(() => {

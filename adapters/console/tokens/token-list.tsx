@@ -62,7 +62,7 @@ export function TokenList() {
         ]}
         empty={<p class="empty">No token was issued. The root token is not listed.</p>}
         actions={
-          <DialogButton text="Issue token" class="primary" shortcut="c">
+          <DialogButton text="Issue token" class="primary" aria-keyshortcuts="c">
             {(close) => (
               <IssueToken
                 onClose={() => {

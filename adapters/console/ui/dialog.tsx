@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentProps } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
 import { Button, Problem } from './elements.tsx'
@@ -79,24 +79,17 @@ export function FormDialog(props: {
 }
 
 /** A button that opens a dialog, which gets a function that closes it. */
-export function DialogButton(props: {
-  readonly text: string
-  readonly class: string
-  /** The name of the button if its text is not enough. */
-  readonly label?: string | undefined
-  readonly shortcut?: string | undefined
-  readonly children: (close: () => void) => ComponentChildren
-}) {
-  const { text, label, shortcut, children } = props
+export function DialogButton(
+  props: Omit<ComponentProps<'button'>, 'children'> & {
+    readonly text: string
+    readonly children: (close: () => void) => ComponentChildren
+  },
+) {
+  const { text, children, ...button } = props
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      <Button
-        class={props.class}
-        aria-label={label}
-        aria-keyshortcuts={shortcut}
-        onClick={() => setOpen(true)}
-      >
+      <Button {...button} onClick={() => setOpen(true)}>
         {text}
       </Button>
       {isOpen && children(() => setOpen(false))}
@@ -124,7 +117,7 @@ export function CreateButton(props: {
     onCreated(name)
   }
   return (
-    <DialogButton text={`Create ${noun}`} class="primary" shortcut="c">
+    <DialogButton text={`Create ${noun}`} class="primary" aria-keyshortcuts="c">
       {(close) => (
         <FormDialog title={`Create ${noun}`} action="Create" onClose={close} onSubmit={submit}>
           <TextField label="Name" name="name" hint={hint} check={check} required />
@@ -149,7 +142,7 @@ export function ConfirmButton(props: {
 }) {
   const { action, title = action, label, name, onConfirm, children } = props
   return (
-    <DialogButton text={action} class={props.class} label={label}>
+    <DialogButton text={action} class={props.class} aria-label={label}>
       {(close) => (
         <FormDialog
           title={title}

@@ -53,8 +53,13 @@ export function CopyButton(props: {
         try {
           await navigator.clipboard.writeText(text())
           announce(done)
-        } catch {
-          announce('The browser permits copying only over HTTPS and on localhost')
+        } catch (error) {
+          const isOfBrowser = navigator.clipboard === undefined || error instanceof DOMException
+          announce(
+            isOfBrowser
+              ? 'The browser permits copying only over HTTPS and on localhost'
+              : (error as Error).message,
+          )
         }
       }}
     >
@@ -67,7 +72,7 @@ export function CopyButton(props: {
 export function CurlButton({ call }: { readonly call: () => CurlCall }) {
   const { connection, hasAddress } = useConsole()
   if (!hasAddress) return null
-  const text = () => curlCommand(call(), connection.target, connection.isAuthorized)
+  const text = () => curlCommand(call(), connection)
   return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
 }
 

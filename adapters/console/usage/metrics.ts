@@ -7,11 +7,14 @@ import type {
 } from '../../../src/model/metrics.ts'
 import type { Connection } from '../connection.ts'
 
-/** The account, a basin, or a stream. */
-export interface UsageOf {
-  readonly basin?: string | undefined
+/** A basin, or a stream of it. */
+export interface ResourceName {
+  readonly basin: string
   readonly stream?: string | undefined
 }
+
+/** The account, a basin, or a stream. */
+export type UsageOf = Partial<ResourceName>
 
 /** A metric set as a chart: its title, and whether it takes an interval. */
 export interface ChartedSet {
