@@ -1,17 +1,31 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Credentials, readStored, TokenForm, useAccess, writeStored } from './access.tsx'
-import { BasinList } from './basins/basin-list.tsx'
-import { BasinView } from './basins/basin-view.tsx'
+import { BasinList, BasinView } from './basins.tsx'
 import type { Connection } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
-import { PageHeader, THEMES, type Theme } from './header.tsx'
 import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { StreamPage } from './stream/stream-page.tsx'
 import { TokenList } from './tokens/token-list.tsx'
+import { Button, Link } from './ui/elements.tsx'
+import { Select } from './ui/fields.tsx'
 import { Throughput, Usage } from './usage/usage.tsx'
 
 const ANNOUNCEMENT_MS = 4000
+
+/** The views of the header, with their shortcuts. */
+const VIEWS = [
+  ['basins', 'Basins', 'g b'],
+  ['tokens', 'Access tokens', 'g t'],
+  ['usage', 'Usage', 'g u'],
+] as const
+
+const THEMES = [
+  ['system', 'Auto'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+] as const
+type Theme = (typeof THEMES)[number][0]
 
 export function App(props: {
   readonly connect: (token?: string) => Connection
@@ -31,6 +45,7 @@ export function App(props: {
     ...{ connection, hasAddress, navigate, replaceRoute, announce, protobufTypes, setProtobufTypes, loss },
   }
 
+  const currentView = 'basin' in route ? 'basins' : route.view
   const needsToken = access === 'missing' || access === 'rejected'
   useNavigationFocus(root, `${fragmentOf(route).replace(/\?.*/s, '')} ${needsToken}`)
   useEffect(() => {
@@ -41,9 +56,32 @@ export function App(props: {
   return (
     <ConsoleContext.Provider value={value}>
       <div ref={root} class="console" data-theme={theme}>
-        <PageHeader route={route} access={access} theme={theme} onTheme={setTheme} onForget={forgetToken}>
+        <header class="bar">
+          <span class="brand">headwater</span>
+          <nav aria-label="Console">
+            {VIEWS.map(([view, title, shortcut]) => (
+              <Link key={view} to={{ view }} current={view === currentView} shortcut={shortcut}>
+                {title}
+              </Link>
+            ))}
+          </nav>
+          <span class="spacer" />
+          <span class="server">
+            {hasAddress ? connection.target.url.replace(/^https?:\/\//, '') : 'in this page'}
+          </span>
+          {access === 'open' && hasAddress && (
+            <span class="tag" title="The server takes requests without an access token">
+              no token needed
+            </span>
+          )}
+          {connection.isAuthorized && (
+            <Button class="quiet" onClick={forgetToken}>
+              Forget token
+            </Button>
+          )}
+          <Select label="Colours" value={theme} options={THEMES} onChange={setTheme} />
           <Shortcuts root={() => root.current!} ownsPage={ownsPage} />
-        </PageHeader>
+        </header>
         {loss && (
           <p class="notice bad" role="alert">
             Connection lost: {loss.message}. Trying again …
@@ -123,7 +161,7 @@ const THEME_KEY = 'headwater-console-theme'
 function useTheme(initial: Theme, isRemembered: boolean): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(() => {
     const remembered = isRemembered ? readStored('localStorage', THEME_KEY) : undefined
-    return THEMES.find((one) => one === remembered) ?? initial
+    return THEMES.find(([one]) => one === remembered)?.[0] ?? initial
   })
   return [
     theme,

@@ -43,16 +43,23 @@ export class Connection {
   readonly #token: string | undefined
 
   /** Throws `invalid` for an invalid target. The token is kept here only; see `access.tsx`. */
-  constructor(
-    fetch: (request: Request) => Promise<Response>,
-    target: ConnectionTarget,
-    token: string | undefined = undefined,
-  ) {
+  constructor(fetch: (request: Request) => Promise<Response>, target: ConnectionTarget, token?: string) {
     this.#fetch = fetch
     this.#token = token
     this.target = target
     this.isAuthorized = token !== undefined
-    this.hw = new RemoteHeadwater(this.#client())
+    const settings = settingsOf({
+      ...target,
+      token,
+      autoCreate: false,
+      defaultRetention: 'server',
+      fetch: (request) => this.#send(request),
+      // The user can try again, and would have to wait for more attempts.
+      retries: 1,
+      resumes: 1,
+    })
+    // Every server sends events, never compressed: the page has no codecs.
+    this.hw = new RemoteHeadwater(new ClientCore({ ...settings, readsEvents: true }))
   }
 
   /**
@@ -76,23 +83,6 @@ export class Connection {
   close(): void {
     clearTimeout(this.#nextAttempt)
     void this.hw.close()
-  }
-
-  #client(): ClientCore {
-    const { url, headerPrefix } = this.target
-    const given = settingsOf({
-      url,
-      headerPrefix,
-      token: this.#token,
-      autoCreate: false,
-      defaultRetention: 'server',
-      fetch: (request) => this.#send(request),
-      // The user can try again, and would have to wait for more attempts.
-      retries: 1,
-      resumes: 1,
-    })
-    // Every server sends events, never compressed: the page has no codecs.
-    return new ClientCore({ ...given, readsEvents: true })
   }
 
   async #send(request: Request): Promise<Response> {

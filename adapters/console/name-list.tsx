@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { CallOptions } from '../../src/api/call-options.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
+import { useDebounced, useLoad } from './context.ts'
 import { plural } from './format.ts'
 import { type LoadNumbers, useListNumbers, type WithNumbers } from './numbers.tsx'
 import { Button, LoadStatus } from './ui/elements.tsx'
-import { useDebounced, useLoad } from './ui/load.ts'
 import { type Column, Table } from './ui/table.tsx'
 
 /** How many names a list loads at first, how many times as many on request, and at the most. */

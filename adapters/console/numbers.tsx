@@ -5,12 +5,11 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { endOfUsage } from '../../src/model/metrics.ts'
 import type { Connection } from './connection.ts'
-import { useConsole } from './context.ts'
+import { useConsole, useLoad } from './context.ts'
 import { formatBytes, formatCount, formatDuration, formatTime } from './format.ts'
-import { useLoad } from './ui/load.ts'
 import type { Column } from './ui/table.tsx'
-import { Sparkline } from './usage/chart.tsx'
 import { chartOf, RANGES, type ResourceName, tableOf, wholeIntervals } from './usage/metrics.ts'
+import { Sparkline } from './usage/usage.tsx'
 
 /** The numbers of a basin or a stream in lists and headings. Undefined ones are not cheap to know. */
 export interface Numbers {
@@ -65,7 +64,7 @@ async function streamNumbers(
     return { ...before, ...moved, rate, rates: [...(before.rates ?? []), rate].slice(-RATES_MAX) }
   }
   const [config, stored, records] = await Promise.all([
-    known(handle.storedConfig({ signal })),
+    known(handle.config({ signal })),
     storedBytes(handle, signal),
     // Encrypted records cannot be read without the key.
     known(handle.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes', signal })),
@@ -78,7 +77,7 @@ async function streamNumbers(
 async function basinNumbers(handle: Basin, signal: AbortSignal): Promise<Numbers> {
   const hour = lastHour()
   const [config, bytes, metrics] = await Promise.all([
-    known(handle.storedConfig({ signal })),
+    known(handle.config({ signal })),
     storedBytes(handle, signal),
     known(handle.metrics({ set: 'append-throughput', ...hour, interval: 'minute' }, { signal })),
   ])

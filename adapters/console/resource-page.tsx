@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { useConsole } from './context.ts'
+import { useConsole, useLoad } from './context.ts'
 import { Facts } from './numbers.tsx'
 import type { ConsoleRoute } from './route.ts'
 import { ConfirmButton } from './ui/dialog.tsx'
 import { Button, Link, LoadStatus, Problem } from './ui/elements.tsx'
 import { type FormValues, useSubmit } from './ui/fields.tsx'
-import { useLoad } from './ui/load.ts'
 import { Followers } from './usage/followers.tsx'
 import type { ResourceName } from './usage/metrics.ts'
 import { Usage } from './usage/usage.tsx'
@@ -66,8 +65,8 @@ export function ResourcePage(props: {
 export function Configuration<Config, Change>(props: {
   readonly of: ResourceName
   readonly handle: {
-    storedConfig(options: { readonly signal: AbortSignal }): Promise<Config>
-    reconfigureStored(change: Change): Promise<Config>
+    config(options: { readonly signal: AbortSignal }): Promise<Config>
+    reconfigure(change: Change): Promise<Config>
     delete(): Promise<void>
   }
   readonly changeOf: (values: FormValues) => Change
@@ -75,11 +74,11 @@ export function Configuration<Config, Change>(props: {
 }) {
   const { of, handle, changeOf, children } = props
   const { announce, navigate } = useConsole()
-  const loaded = useLoad((signal) => handle.storedConfig({ signal }), [])
+  const loaded = useLoad((signal) => handle.config({ signal }), [])
   const { data, reload } = loaded
   const [discarded, setDiscarded] = useState(0)
   const { isBusy, error, onSubmit } = useSubmit(async (values) => {
-    await handle.reconfigureStored(changeOf(values))
+    await handle.reconfigure(changeOf(values))
     reload()
     announce('Saved')
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
+import { loadNumbers } from '../../adapters/console/numbers.tsx'
 import { chartOf, metricSetsOf, queryMetrics, RANGES, tableOf } from '../../adapters/console/usage/metrics.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -34,6 +35,21 @@ describe('charts', () => {
     const end = endOfUsage(clock.now()) * 1000
     const metrics = await queryMetrics(connection, of, appended, RANGES[0], end)
     expect(chartOf(metrics).series).toMatchObject([{ name: 'express', summary: 1000 }])
+  })
+
+  it('give the rate of a basin over all of its storage classes', async () => {
+    const hw = await open({ storage: memory(), usage: usageMetrics() })
+    onTestFinished(() => hw.close())
+    const basin = await hw.createBasin('basin-of-classes').then(() => hw.basin('basin-of-classes'))
+    const connection = new Connection(createHandler(hw, { auth: 'none' }), TARGET)
+    onTestFinished(() => connection.close())
+    for (const storageClass of ['express', 'standard'] as const) {
+      await connection.hw.basin('basin-of-classes').createStream(storageClass, { storageClass } as object)
+      await basin.stream(storageClass).append(['x'.repeat(992)])
+    }
+    const of = { basin: 'basin-of-classes' }
+    const { rates = [] } = await loadNumbers(connection, of, undefined, new AbortController().signal)
+    expect(Math.round(rates.reduce((sum, rate) => sum + rate * 60, 0))).toBe(2000)
   })
 
   it('have the largest series first, and none without usage', () => {

@@ -147,7 +147,7 @@ describe('records to append', () => {
 })
 
 describe('the stated effect of a trim', () => {
-  const extent = { first: 10, tail: { seqNum: 20, timestamp: 0 } }
+  const extent = { first: 10, tail: 20 }
   it.each([
     [10, 'Nothing is removed: the first record is 10.'],
     [11, 'Removes 1 record: 10 to 10. 9 records and the trim command remain; 11 is the first.'],

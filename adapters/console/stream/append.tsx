@@ -1,8 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { decodeBase64, encodeBase64, lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { StreamTarget } from '../connection.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
@@ -43,11 +44,14 @@ type Mode = keyof typeof MODES
 /** A form that appends one record, lines, or a JSON array. */
 export function Append({ target }: { readonly target: StreamTarget }) {
   const { basin, stream } = target
-  const draft = useDraft(basin, stream)
-  const [mode, setMode] = useState<Mode>(draft.mode)
+  const { drafts } = useConsole().connection
+  const key = JSON.stringify([basin, stream])
+  const [draft] = useState(() => draftOf(drafts.get(key)))
+  useEffect(() => void drafts.delete(key), [])
+  const [mode, setMode] = useState(draft[0])
   const [, label, hint] = MODES[mode]
-  const [text, setText] = useState(draft.text)
-  const [headers, setHeaders] = useState<readonly Header[]>(draft.headers)
+  const [text, setText] = useState(draft[1])
+  const [headers, setHeaders] = useState(draft[2])
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
   const form = useRef<HTMLFormElement>(null)
@@ -61,13 +65,9 @@ export function Append({ target }: { readonly target: StreamTarget }) {
   const { isBusy, error, onSubmit } = useSubmit(async (values) => {
     setResult(undefined)
     stop.current = new AbortController()
-    const many = () =>
-      recordsAtRate(Number(values.count), Number(values.rate), stop.current.signal, (n) =>
-        recordOfTemplate(text, headers, n),
-      )
     const appended = await appendInTurn(
       target.handle,
-      mode === 'many' ? many() : records(),
+      mode === 'many' ? recordsOfTemplate(text, headers, values, stop.current.signal) : records(),
       conditionsOf(values),
       (first, end) => setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`),
     )
@@ -210,27 +210,12 @@ function Doubt(props: {
   )
 }
 
-interface Draft {
-  readonly mode: Mode
-  readonly text: string
-  readonly headers: readonly Header[]
-}
-
 /** The initial content of the form: nothing, or a record to append again. */
-function useDraft(basin: string, stream: string): Draft {
-  const { drafts } = useConsole().connection
-  return useMemo(() => {
-    const key = JSON.stringify([basin, stream])
-    const record = drafts.get(key)
-    drafts.delete(key)
-    if (record === undefined) return { mode: 'one', text: '', headers: [] }
-    const text = textOf(record.body)
-    return {
-      mode: text === undefined ? 'base64' : 'one',
-      text: text ?? encodeBase64(record.body),
-      headers: record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
-    }
-  }, [])
+function draftOf(record: SequencedRecord | undefined): readonly [Mode, string, readonly Header[]] {
+  if (record === undefined) return ['one', '', []]
+  const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
+  const text = textOf(record.body)
+  return text === undefined ? ['base64', encodeBase64(record.body), headers] : ['one', text, headers]
 }
 
 function bytesOf(text: string): Uint8Array {
@@ -273,17 +258,6 @@ export function recordsOfJson(text: string): TextInput[] {
   return json.items.map(([, element]) => ({ body: textOfNode(element) }))
 }
 
-/** A record of a template: `{{n}}` counts from 1, `{{now}}` is the time, `{{random}}` is below 1,000. */
-function recordOfTemplate(body: string, headers: readonly Header[], n: number): TextInput {
-  const values: Readonly<Record<string, string>> = {
-    n: String(n),
-    now: new Date().toISOString(),
-    random: String(Math.floor(Math.random() * 1000)),
-  }
-  const filled = (text: string) => text.replace(/\{\{(n|now|random)\}\}/g, (_, name) => values[name]!)
-  return { body: filled(body), headers: headers.map(([name, value]) => [filled(name), filled(value)]) }
-}
-
 /** Appends records in order, those of a tenth of a second together. Resolves to how many there were. */
 async function appendInTurn(
   stream: Stream,
@@ -310,17 +284,25 @@ async function appendInTurn(
   return count
 }
 
-/** Makes records at a rate per second until the signal aborts. */
-async function* recordsAtRate(
-  count: number,
-  rate: number,
+/**
+ * Makes records of a template at a rate per second until the signal aborts: `{{n}}` counts from 1, `{{now}}`
+ * is the time, `{{random}}` is below 1,000.
+ */
+async function* recordsOfTemplate(
+  body: string,
+  headers: readonly Header[],
+  { count, rate }: FormValues,
   signal: AbortSignal,
-  recordOf: (n: number) => TextInput,
 ): AsyncGenerator<TextInput> {
   const started = performance.now()
-  for (let n = 1; n <= count && !signal.aborted; n++) {
-    const wait = started + ((n - 1) * 1000) / rate - performance.now()
+  for (let n = 1; n <= Number(count) && !signal.aborted; n++) {
+    const wait = started + ((n - 1) * 1000) / Number(rate) - performance.now()
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
-    yield recordOf(n)
+    const filled = (text: string) =>
+      text
+        .replaceAll('{{n}}', String(n))
+        .replaceAll('{{now}}', new Date().toISOString())
+        .replaceAll('{{random}}', String(Math.floor(Math.random() * 1000)))
+    yield { body: filled(body), headers: headers.map(([name, value]) => [filled(name), filled(value)]) }
   }
 }

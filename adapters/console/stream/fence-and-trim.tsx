@@ -2,16 +2,14 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
-import type { StreamPosition } from '../../../src/model/position.ts'
 import { fenceRecord, trimRecord } from '../../../src/model/record.ts'
 import type { StreamTarget } from '../connection.ts'
-import { useConsole } from '../context.ts'
+import { useConsole, useLoad } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlCall } from '../snippets.ts'
 import { FormDialog } from '../ui/dialog.tsx'
 import { CurlButton, Problem } from '../ui/elements.tsx'
 import { Choice, type FormValues, TextField, valuesOf, WHOLE_NUMBER } from '../ui/fields.tsx'
-import { useLoad } from '../ui/load.ts'
 
 /** Forms for the two commands, each with its effect. */
 export function FenceAndTrim({ target }: { readonly target: StreamTarget }) {
@@ -67,8 +65,7 @@ const EXTENT_INTERVAL_MS = 2000
 function Trim({ target }: { readonly target: StreamTarget }) {
   const { announce } = useConsole()
   const { data: extent, error } = useLoad((signal) => extentOf(target.handle, signal), [], EXTENT_INTERVAL_MS)
-  const hint =
-    extent && `The stream holds ${extent.first ?? extent.tail.seqNum} up to its tail, ${extent.tail.seqNum}`
+  const hint = extent && `The stream holds ${extent.first} up to its tail, ${extent.tail}`
   return (
     <CommandForm
       title="Trim"
@@ -158,30 +155,29 @@ function CommandForm(props: {
   )
 }
 
-/** The extent of a stream: the first remaining record, if there is one, and the tail. */
+/** The sequence numbers of the first record that remains in a stream, and of the next one. */
 interface Extent {
-  readonly first: number | undefined
-  readonly tail: StreamPosition
+  readonly first: number
+  readonly tail: number
 }
 
 async function extentOf(stream: Stream, signal: AbortSignal): Promise<Extent> {
-  const tail = await stream.checkTail({ signal })
-  const { records } = await stream.readBatch({ seqNum: 0, count: 1 }, { as: 'bytes', signal })
-  return { first: records[0]?.seqNum, tail }
+  const tail = (await stream.checkTail({ signal })).seqNum
+  const { records } = await stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes', signal })
+  return { first: records[0]?.seqNum ?? tail, tail }
 }
 
 /** Returns the effect of a trim in words. */
 export function trimEffect({ first, tail }: Extent, seqNum: number): string {
-  if (first === undefined) return 'The stream holds no records: nothing is removed.'
+  if (first === tail) return 'The stream holds no records: nothing is removed.'
   if (seqNum <= first) return `Nothing is removed: the first record is ${first}.`
-  if (seqNum > tail.seqNum) {
-    const count = plural(tail.seqNum - first, 'record')
-    return `Removes all ${count}, and the trim command itself. The tail becomes ${tail.seqNum + 1}.`
+  if (seqNum > tail) {
+    const all = plural(tail - first, 'record')
+    return `Removes all ${all}, and the trim command itself. The tail becomes ${tail + 1}.`
   }
   const removed = `Removes ${plural(seqNum - first, 'record')}: ${first} to ${seqNum - 1}.`
-  const remaining = tail.seqNum - seqNum
-  if (remaining === 0) return `${removed} Only the trim command remains.`
-  return `${removed} ${plural(remaining, 'record')} and the trim command remain; ${seqNum} is the first.`
+  if (seqNum === tail) return `${removed} Only the trim command remains.`
+  return `${removed} ${plural(tail - seqNum, 'record')} and the trim command remain; ${seqNum} is the first.`
 }
 
 /** Returns the effect of a fence in words. */

@@ -106,7 +106,7 @@ export function RecordDetail(props: {
           <CopyButton text={() => renderBody(body, bodyFormat).text} label="Body" />
           {hasAddress && (
             <>
-              <CopyButton label="As curl" done="Copied the curl command" text={curlText} />
+              <CopyButton label="As curl" text={curlText} />
               <CopyButton label="As CLI command" text={() => readCommand(target, record, connection)} />
               <CopyButton label="As TypeScript" text={() => readProgram(target, record, connection)} />
             </>

@@ -2,9 +2,8 @@ import type { ComponentChildren } from 'preact'
 import { useConsole } from '../context.ts'
 import { formatCount, plural } from '../format.ts'
 import { Button, Problem } from '../ui/elements.tsx'
+import type { PagedRecords, StreamSearch } from './paged-records.ts'
 import type { Pager } from './pager.ts'
-import type { StreamSearch } from './search.ts'
-import type { PagedRecords } from './use-pager.ts'
 
 /** The range of records that is shown, its distance to the tail, and the controls to reach the rest. */
 export function RecordsStatus(props: {

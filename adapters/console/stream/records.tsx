@@ -1,19 +1,18 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import type { StreamTarget } from '../connection.ts'
-import { useConsole } from '../context.ts'
+import { useConsole, useDebounced } from '../context.ts'
 import { formatTime } from '../format.ts'
 import { readCall } from '../snippets.ts'
 import { Button, CurlButton } from '../ui/elements.tsx'
 import { Select, valuesOf } from '../ui/fields.tsx'
-import { useDebounced } from '../ui/load.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import type { Format } from './body.ts'
 import { DownloadMenu } from './download.tsx'
+import { type PagedRecords, usePagedRecords } from './paged-records.ts'
 import type { Start } from './pager.ts'
 import { wordsOf } from './query.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
 import { RecordsStatus } from './records-status.tsx'
-import { type PagedRecords, usePager } from './use-pager.ts'
 
 /** The height of a row, in CSS pixels; `.row` in `views.css` has the same. */
 const ROW_HEIGHT = 24
@@ -68,7 +67,7 @@ export function Records(props: {
   })
   const [isFollowing, setFollowing] = useState(start === AT_TAIL)
   const settled = useDebounced(filter, 150)
-  const records = usePager(target, start, settled)
+  const records = usePagedRecords(target.handle, start, settled)
   const { pager, window, search, problem } = records
   pager.isAtEnd = isFollowing
   const { state } = pager

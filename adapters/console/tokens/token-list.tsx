@@ -4,7 +4,7 @@ import { useConsole } from '../context.ts'
 import { formatTime, secondsOf } from '../format.ts'
 import { NameList } from '../name-list.tsx'
 import { ConfirmButton, Dialog, DialogButton, FormDialog } from '../ui/dialog.tsx'
-import { Button, CopyButton, Scroll } from '../ui/elements.tsx'
+import { Button, CopyButton } from '../ui/elements.tsx'
 import { Choice, DurationField, type FormValues, TextField } from '../ui/fields.tsx'
 import { PRESETS, ScopeBuilder, scopeWords } from './scope.tsx'
 
@@ -124,11 +124,9 @@ function Issued(props: { readonly id: string; readonly token: string; readonly o
   return (
     <Dialog title={`Token ${id}`} onClose={onClose}>
       <p>Copy the token now. It cannot be shown again.</p>
-      <Scroll label="Access token">
-        <pre class="secret">{token}</pre>
-      </Scroll>
+      <pre class="secret">{token}</pre>
       <footer>
-        <CopyButton text={() => token} label="Copy token" done="Copied the token" class="primary" />
+        <CopyButton text={() => token} label="Copy token" class="primary" />
         <Button onClick={onClose}>Done</Button>
       </footer>
     </Dialog>

@@ -4,9 +4,6 @@ import { useConsole } from '../context.ts'
 import { Button, Problem } from './elements.tsx'
 import { type FormValues, TextField, useSubmit } from './fields.tsx'
 
-/** The elements that get the focus first, rather than the button that closes the dialog. */
-const FIRST_FIELD = 'form input, form select, form footer button, footer button'
-
 /** A modal dialog, which Escape closes. Focus returns to where it was. */
 export function Dialog(props: {
   readonly title: string
@@ -20,7 +17,6 @@ export function Dialog(props: {
   useLayoutEffect(() => {
     const dialog = ref.current!
     dialog.showModal()
-    dialog.querySelector<HTMLElement>(FIRST_FIELD)?.focus()
     return () => dialog.close()
   }, [])
   return (
@@ -33,13 +29,12 @@ export function Dialog(props: {
         onClose()
       }}
     >
-      <div class="heading">
-        <h2 id={titleId}>{title}</h2>
-        <Button class="quiet icon" aria-label="Close" onClick={onClose}>
-          ✕
-        </Button>
-      </div>
+      <h2 id={titleId}>{title}</h2>
       {children}
+      {/* At the end, so that the first field has the focus. */}
+      <Button class="quiet icon" aria-label="Close" onClick={onClose}>
+        ✕
+      </Button>
     </dialog>
   )
 }

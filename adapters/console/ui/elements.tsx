@@ -1,10 +1,9 @@
 import type { ComponentChildren, ComponentProps } from 'preact'
 import { useId } from 'preact/hooks'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import { useConsole } from '../context.ts'
+import { type Loaded, useConsole } from '../context.ts'
 import { type ConsoleRoute, fragmentOf } from '../route.ts'
 import { type CurlCall, curlCommand } from '../snippets.ts'
-import type { Loaded } from './load.ts'
 
 /** A link to a part of the console. */
 export function Link(props: {
@@ -41,10 +40,9 @@ export function Button(props: ComponentProps<'button'>) {
 export function CopyButton(props: {
   readonly text: () => string
   readonly label?: string | undefined
-  readonly done?: string | undefined
   readonly class?: string | undefined
 }) {
-  const { text, label = 'Copy', done = 'Copied' } = props
+  const { text, label = 'Copy' } = props
   const { announce } = useConsole()
   return (
     <Button
@@ -52,7 +50,7 @@ export function CopyButton(props: {
       onClick={async () => {
         try {
           await navigator.clipboard.writeText(text())
-          announce(done)
+          announce('Copied')
         } catch (error) {
           const isOfBrowser = navigator.clipboard === undefined || error instanceof DOMException
           announce(
@@ -73,7 +71,7 @@ export function CurlButton({ call }: { readonly call: () => CurlCall }) {
   const { connection, hasAddress } = useConsole()
   if (!hasAddress) return null
   const text = () => curlCommand(call(), connection)
-  return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
+  return <CopyButton label="Copy as curl" class="quiet" text={text} />
 }
 
 /** A button that opens a list of actions, which closes after one. */

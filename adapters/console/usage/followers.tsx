@@ -1,8 +1,7 @@
 import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
-import { useConsole } from '../context.ts'
+import { useConsole, useLoad } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
 import { Link, LoadStatus } from '../ui/elements.tsx'
-import { useLoad } from '../ui/load.ts'
 import { type Column, Table } from '../ui/table.tsx'
 import type { UsageOf } from './metrics.ts'
 

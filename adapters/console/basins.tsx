@@ -1,15 +1,17 @@
-import type { BasinConfigInput } from '../../../src/model/config.ts'
-import { type BasinInfo, LOCATION } from '../../../src/model/info.ts'
-import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
-import { basinNameProblem } from '../../../src/model/names.ts'
-import { BasinConfigFields, basinConfigOf } from '../config.tsx'
-import { useConsole } from '../context.ts'
-import { formatTime } from '../format.ts'
-import { NameList } from '../name-list.tsx'
-import { BASIN_NUMBERS, loadNumbers, numberColumns } from '../numbers.tsx'
-import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
-import { CreateButton } from '../ui/dialog.tsx'
-import { CopyButton, Link, Scroll } from '../ui/elements.tsx'
+import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
+import { type BasinInfo, LOCATION, type StreamInfo } from '../../src/model/info.ts'
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import { BasinConfigFields, basinConfigOf, StreamConfigFields, streamConfigOf } from './config.tsx'
+import { useConsole } from './context.ts'
+import { formatTime } from './format.ts'
+import { NameList } from './name-list.tsx'
+import { BASIN_NUMBERS, loadNumbers, numberColumns, STREAM_NUMBERS } from './numbers.tsx'
+import { Configuration, ResourcePage } from './resource-page.tsx'
+import type { ConsoleRoute } from './route.ts'
+import { appendCall, type CurlCall, curlCommand, readCall } from './snippets.ts'
+import { CreateButton } from './ui/dialog.tsx'
+import { CopyButton, Link, Scroll } from './ui/elements.tsx'
 
 /** The basins of the server. */
 export function BasinList() {
@@ -106,5 +108,71 @@ function GettingStarted() {
         ))}
       </ol>
     </section>
+  )
+}
+
+/** One basin: its streams, configuration and usage. */
+export function BasinView({ route }: { readonly route: ConsoleRoute & { readonly view: 'basin' } }) {
+  const { basin } = route
+  const handle = useConsole().connection.hw.basin(basin)
+  return (
+    <ResourcePage
+      route={route}
+      parts={{
+        streams: <StreamList basin={basin} />,
+        configuration: (
+          <Configuration of={{ basin }} handle={handle} changeOf={basinConfigOf}>
+            {(config) => <BasinConfigFields config={config} />}
+          </Configuration>
+        ),
+      }}
+    />
+  )
+}
+
+/** The streams of a basin. */
+function StreamList({ basin }: { readonly basin: string }) {
+  const { connection, navigate } = useConsole()
+  const open = (stream: string) => navigate({ view: 'stream', basin, stream, tab: 'records' })
+  return (
+    <NameList<StreamInfo>
+      noun="stream"
+      load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
+      nameOf={({ name }) => name}
+      onOpen={open}
+      columns={[
+        {
+          title: 'Name',
+          sortBy: ({ name }) => name,
+          cell: ({ name, cipher, deletedAt }) => (
+            <>
+              <Link to={{ view: 'stream', basin, stream: name, tab: 'records' }}>{name}</Link>
+              {cipher !== null && <span class="hint">{cipher}</span>}
+              {deletedAt !== null && <span class="tag">deleting</span>}
+            </>
+          ),
+        },
+        ...numberColumns(STREAM_NUMBERS),
+      ]}
+      loadNumbers={(stream, before, signal) => loadNumbers(connection, { basin, stream }, before, signal)}
+      empty={
+        <p class="empty">
+          This basin has no streams. Create one, or append to one: a basin can create streams on first use.
+        </p>
+      }
+      actions={
+        <CreateButton
+          noun="stream"
+          hint="1 to 512 bytes, such as orders/2026"
+          check={streamNameProblem}
+          create={(name, values) =>
+            connection.hw.basin(basin).createStream(name, streamConfigOf(values) as StreamConfigInput)
+          }
+          onCreated={open}
+        >
+          <StreamConfigFields inherited="Basin default" />
+        </CreateButton>
+      }
+    />
   )
 }
