@@ -2,8 +2,8 @@
 
 import type { CDPSession } from 'playwright-core'
 import { expect, it } from 'vitest'
+import type { LowSpace } from '../../../adapters/storage/indexeddb/index.ts'
 import type * as Quota from '../pages/indexeddb-quota.ts'
-import type { LowSpace } from '../pages/indexeddb-quota.ts'
 import { type Browser, inChromium, type Remote, scriptIn } from '../support.ts'
 
 const MB = 1_000_000

@@ -21,15 +21,8 @@ export async function append(bodies: readonly string[]): Promise<number> {
 
 /** The bodies of all records. */
 export async function readAll(): Promise<string[]> {
-  const bodies: string[] = []
-  const { seqNum } = await stream().checkTail()
-  let from = 0
-  while (from < seqNum) {
-    const { records: text } = await stream().readBatch({ seqNum: from })
-    bodies.push(...text.map(({ body }) => body))
-    from = text.at(-1)!.seqNum + 1
-  }
-  return bodies
+  const records = await stream().read().toArray()
+  return records.map(({ body }) => body)
 }
 
 /** Appends batches of `size` records `batch/index` until the page ends, and reports each acknowledgement. */

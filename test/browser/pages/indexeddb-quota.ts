@@ -4,8 +4,6 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
 
 const storage = indexedDb('quota')
 
-export type { LowSpace }
-
 const events: LowSpace[] = []
 let hw: Engine
 
@@ -41,14 +39,8 @@ export async function append(bytes: number): Promise<{ kind: string; nothingWrit
 
 /** The sequence numbers and lengths of all records. */
 export async function storedRecords(): Promise<[seqNum: number, bytes: number][]> {
-  const { seqNum } = await stream().checkTail()
-  const records: [number, number][] = []
-  for (let from = 0; from < seqNum; ) {
-    const batch = await stream().readBatch({ seqNum: from }, { as: 'bytes' })
-    for (const record of batch.records) records.push([record.seqNum, record.body.length])
-    from = batch.lastSeqNum + 1
-  }
-  return records
+  const records = await stream().read({}, { as: 'bytes' }).toArray()
+  return records.map(({ seqNum, body }) => [seqNum, body.length])
 }
 
 export async function trim(seqNum: number): Promise<void> {

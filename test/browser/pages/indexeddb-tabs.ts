@@ -28,17 +28,10 @@ export async function append(body: string): Promise<number> {
 }
 
 /** Follows the stream from its first record. */
-export async function follow(): Promise<void> {
-  const reading = await hw.basin('b').stream('log').openCursor({ seqNum: 0 }, {})
-  const on = async () => {
-    for (;;) {
-      const event = await reading!.next()
-      if (event?.kind !== 'batch') return
-      bodies.push(...event.batch.records.map(({ body }) => new TextDecoder().decode(body)))
-    }
-  }
-  // Rejects when the engine closes.
-  on().catch(() => {})
+export function follow(): void {
+  const { records$ } = hw.basin('b').stream('log').follow({ seqNum: 0 })
+  // It fails when the engine closes.
+  records$.subscribe({ next: ({ body }) => bodies.push(body), error: () => {} })
 }
 
 export function followed(): string[] {
