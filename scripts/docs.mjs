@@ -1,17 +1,16 @@
 // `npm run docs` builds the site from `docs`, the docstrings and the changelog, and serves it. With --build,
 // it only builds it, into `docs/site/dist`. DOCS_BASE is the path under which a host serves it.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import { assertInstalled, build, ensureBuilt, inProject } from './project.mjs'
+import { assertInstalled, ensureBuilt, inProject } from './project.mjs'
 
 assertInstalled()
-ensureBuilt()
+ensureBuilt({ withDeclarations: true })
 const { exports, repository } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
 const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '')
 const SITE = inProject('docs', 'site')
 const PAGES = join(SITE, 'pages')
 
-if (!existsSync(inProject('dist', 'types'))) build()
 rmSync(PAGES, { recursive: true, force: true })
 mkdirSync(join(PAGES, 'public'), { recursive: true })
 const guides = readdirSync(inProject('docs')).filter((name) => name.endsWith('.md'))

@@ -35,11 +35,15 @@ function isInstalled() {
   return installed >= modifiedAt(inProject('package-lock.json'))
 }
 
-/** Builds the JavaScript, without type declarations, if it is missing or older than a source. */
-export function ensureBuilt() {
+/** Builds the JavaScript if it is missing or older than a source, and the type declarations if they are wanted. */
+export function ensureBuilt({ withDeclarations = false } = {}) {
   const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsup.config.ts']
   const newest = Math.max(...sources.map((path) => newestIn(inProject(path))))
-  if (newest > modifiedAt(inProject('dist', 'cli.js'))) runQuietly('Building', 'npm', ['run', 'build:js'])
+  const isOld = newest > modifiedAt(inProject('dist', 'cli.js'))
+  // A build begins without the declarations of the one before.
+  const isPartial = withDeclarations && !existsSync(inProject('dist', 'types'))
+  const script = withDeclarations ? 'build' : 'build:js'
+  if (isOld || isPartial) runQuietly('Building', 'npm', ['run', script])
 }
 
 export function build() {
