@@ -5,36 +5,28 @@ import type {
   StreamConfigInput,
   StreamReconfiguration,
 } from '../../../src/model/config.ts'
-import { integer } from './models.ts'
+import { integer, partial } from './models.ts'
 
 /** Inputs of configurations: members may be absent, groups are not empty. */
-export const streamConfig: fc.Arbitrary<StreamConfigInput> = present({
+export const streamConfig: fc.Arbitrary<StreamConfigInput> = partial({
   storageClass: fc.constantFrom('standard', 'express'),
   retentionPolicy: fc.oneof(
     fc.constant('infinite' as const),
     integer.map((seconds) => ({ ageSeconds: Math.max(seconds, 1) })),
   ),
-  timestamping: present({
+  timestamping: partial({
     mode: fc.constantFrom('client-prefer', 'client-require', 'arrival'),
     uncapped: fc.boolean(),
   }).filter((group) => Object.keys(group).length > 0),
   deleteOnEmpty: fc.record({ minAgeSeconds: integer }),
 })
 
-export const basinConfig: fc.Arbitrary<BasinConfigInput> = present({
+export const basinConfig: fc.Arbitrary<BasinConfigInput> = partial({
   defaultStreamConfig: streamConfig.filter((config) => Object.keys(config).length > 0),
   streamCipher: fc.constantFrom('aegis-256', 'aes-256-gcm'),
   createStreamOnAppend: fc.boolean(),
   createStreamOnRead: fc.boolean(),
 })
-
-function present<Shape extends object>(
-  members: {
-    readonly [Name in keyof Shape]: fc.Arbitrary<NonNullable<Shape[Name]>>
-  },
-): fc.Arbitrary<Partial<Shape>> {
-  return fc.record(members, { requiredKeys: [] }) as unknown as fc.Arbitrary<Partial<Shape>>
-}
 
 /** The JSON of a configuration or of a change, whose members may be null. */
 export function streamForm(config: StreamReconfiguration | StreamConfigInput) {

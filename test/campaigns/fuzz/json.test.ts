@@ -27,7 +27,17 @@ import {
 } from '../../../src/wire/json-resources.ts'
 import { basinConfig, basinForm, streamConfig, streamForm } from './configs.ts'
 import { fuzzText } from './decoder.ts'
-import { basinName, bytes, fencingToken, integer, streamName, text, time } from './models.ts'
+import {
+  basinName,
+  bytes,
+  fencingToken,
+  integer,
+  optional,
+  partial,
+  streamName,
+  text,
+  time,
+} from './models.ts'
 import { checkBatch, outcomeOf, withCode } from './outcomes.ts'
 
 interface Body<Value> {
@@ -61,8 +71,6 @@ function fuzzBody<Value>(name: string, { models, form, decode, words, verify }: 
     words: [...words.split(' '), ...'null true {} [] , : [ ] } {"__proto__":'.split(' ')],
   })
 }
-
-const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
 
 function fuzzAppend<Content extends string | Uint8Array>(
   format: DataFormat,
@@ -142,14 +150,6 @@ fuzzText('the configuration of a stream in a header', {
 
 function clearable<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> {
   return fc.option(value, { nil: null })
-}
-
-function partial<Members extends object>(
-  members: {
-    readonly [Name in keyof Members]: fc.Arbitrary<Members[Name]>
-  },
-): fc.Arbitrary<Partial<Members>> {
-  return fc.record(members, { requiredKeys: [] }) as unknown as fc.Arbitrary<Partial<Members>>
 }
 
 const streamChange = partial({

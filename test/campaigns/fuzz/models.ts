@@ -69,3 +69,16 @@ export const streamName = fc
 export const fencingToken = fc.string({ unit: 'grapheme', maxLength: 4 })
 
 export const time = fc.nat(Date.UTC(9999, 11, 31)).map((ms) => new Date(ms))
+
+export function optional<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> {
+  return fc.option(value, { nil: undefined })
+}
+
+/** Objects of which any member may be absent. */
+export function partial<Members extends object>(
+  members: {
+    readonly [Name in keyof Members]: fc.Arbitrary<Members[Name]>
+  },
+): fc.Arbitrary<Partial<Members>> {
+  return fc.record(members, { requiredKeys: [] }) as unknown as fc.Arbitrary<Partial<Members>>
+}

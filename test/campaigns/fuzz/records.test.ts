@@ -17,10 +17,9 @@ import { decodeAppendInput, decodeReadBatch } from '../../../src/wire/protobuf.t
 import { AppendInputSchema, ReadBatchSchema } from '../../wire/gen/records_pb.ts'
 import { varint } from './damage.ts'
 import { fuzzBytes } from './decoder.ts'
-import { bytes, fencingToken, integer, record } from './models.ts'
+import { bytes, fencingToken, integer, optional, record } from './models.ts'
 import { checkBatch, malformedResponse, outcomeOf, rangeError, withCode } from './outcomes.ts'
 
-const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
 const tagsOf = (tags: readonly number[]) => tags.map((tag) => Uint8Array.of(tag))
 
 const anyAppend = fc.record({

@@ -32,7 +32,7 @@ import {
 } from '../../../src/wire/query.ts'
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
 import { fuzzText } from './decoder.ts'
-import { basinName, integer, streamName, text } from './models.ts'
+import { basinName, integer, optional, streamName, text } from './models.ts'
 import { outcomeOf, type Rejects, withCode } from './outcomes.ts'
 
 const ROUTER = new Router(ROUTES)
@@ -103,8 +103,6 @@ function search(parameters: Readonly<Record<string, unknown>>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
 }
-
-const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
 
 const readQuery: fc.Arbitrary<ReadQuery> = fc
   .tuple(
