@@ -72,17 +72,6 @@ test('reports records that were trimmed before the fold saw them', () => {
   expect(foldChange(state, empty, joined)).toEqual({ kind: 'gap', from: 1, to: 4 })
 })
 
-test('does not treat skipped command records as a gap', () => {
-  const state = next(EMPTY, { start: 0, confirmed: [record(2, 'c')], position: 5 })
-  expect(state).toMatchObject({ value: 'c', position: 5 })
-  expect(next(state, { start: 5, confirmed: [record(6, 'g')] }).value).toBe('cg')
-})
-
-test('leaves out the record that it compares', () => {
-  const restored: FoldState<string, Letter> = foldStateAt('ab', 2, { seqNum: 1, timestamp: 1 })
-  expect(next(restored, { start: 1, confirmed: [record(1, 'b'), record(2, 'c')] }).value).toBe('abc')
-})
-
 test.each<[string, Partial<Change>]>([
   ['another timestamp', { start: 1, confirmed: [record(1, 'b', 9)] }],
   ['no record in its place', { start: 1, confirmed: [record(2, 'c')] }],
