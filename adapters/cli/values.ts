@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { InvalidArgumentError } from '@commander-js/extra-typings'
 import type { Basin, Headwater, RetentionPolicy, Stream } from '../../src/index.ts'
+import { type ResourceKind, type ResourceSet, resourceSetProblem } from '../../src/model/access.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import type { CliContext } from './context.ts'
@@ -186,6 +187,17 @@ export function splitName({ env }: Pick<CliContext, 'env'>) {
       throw new CliError(2, `invalid basin ${quoteArg(basin)}${source}: ${problem}`)
     }
     return { basin, rest: slash < 0 ? undefined : text.slice(slash + 1) }
+  }
+}
+
+/** Returns a parser of `NAME`, `=NAME`, `PREFIX*` or `*`. */
+export function nameSet(kind: ResourceKind): (text: string) => ResourceSet {
+  return (text) => {
+    if (text === '') fail('It must be NAME, PREFIX* or *, which matches all')
+    const isPrefix = text.endsWith('*') && !text.startsWith('=')
+    const set = isPrefix ? { prefix: text.slice(0, -1) } : { exact: text.replace(/^=/, '') }
+    const problem = resourceSetProblem(kind, set)
+    return problem === undefined ? set : fail(`The ${problem}`)
   }
 }
 

@@ -5,26 +5,18 @@ import { CliError } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './target.ts'
 import { retentionText } from './values.ts'
 
-/**
- * The root token of a server, and its source: `option` and `environment` set it at this start, `new` was
- * created at this start, `stored` at an earlier one.
- */
-export type RootToken =
-  | { readonly source: 'option' | 'environment' | 'new'; readonly token: string }
-  | { readonly source: 'stored' }
-
-/** A root token that the user sets. */
-export type GivenRootToken = Extract<RootToken, { readonly token: string }>
+/** The root token of a server. It is not known if it is `stored`, created at an earlier start. */
+export interface RootToken {
+  readonly source: 'option' | 'environment' | 'new' | 'stored'
+  readonly token: string | undefined
+}
 
 /**
  * Returns the root token that the user sets, if any. An empty environment variable counts as unset.
  *
  * @throws CliError with exit code 2 for an invalid one.
  */
-export function givenRootToken(
-  option: string | undefined,
-  env: CliContext['env'],
-): GivenRootToken | undefined {
+export function givenRootToken(option: string | undefined, env: CliContext['env']): RootToken | undefined {
   const token = option ?? (env[ROOT_TOKEN_VARIABLE] || undefined)
   if (token === undefined) return undefined
   const given = { source: option === undefined ? 'environment' : 'option', token } as const
@@ -39,10 +31,10 @@ export function givenRootToken(
  *
  * @throws CliError with exit code 2 for a token that was issued on this storage.
  */
-export async function establishRootToken(hw: Engine, given: GivenRootToken | undefined): Promise<RootToken> {
-  if (given === undefined) {
+export async function establishRootToken(hw: Engine, given: RootToken | undefined): Promise<RootToken> {
+  if (given?.token === undefined) {
     const token = await hw.createRootToken()
-    return token === undefined ? { source: 'stored' } : { source: 'new', token }
+    return { source: token === undefined ? 'stored' : 'new', token }
   }
   try {
     await hw.setRootToken(given.token)
@@ -53,7 +45,7 @@ export async function establishRootToken(hw: Engine, given: GivenRootToken | und
   return given
 }
 
-function invalidToken({ source }: GivenRootToken, problem: string): CliError {
+function invalidToken({ source }: RootToken, problem: string): CliError {
   return new CliError(2, `${source === 'option' ? '`--root-token`' : ROOT_TOKEN_VARIABLE}: ${problem}`)
 }
 
@@ -77,7 +69,10 @@ const ALL_ADDRESSES = new Set(['0.0.0.0', '::'])
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
 export function welcome({ url, host, storage, retention, access, code }: WelcomeDetails): string[] {
-  const authorization = authorizationOption(access)
+  const variable = ` -H "authorization: Bearer $${ROOT_TOKEN_VARIABLE}"`
+  const isNew = access !== 'open' && access.source === 'new'
+  const header = isNew ? ` -H 'authorization: Bearer ${access.token}'` : variable
+  const authorization = access === 'open' ? '' : header
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
   // Responses end without a line break, and the prompt would follow them.
@@ -100,24 +95,23 @@ export function welcome({ url, host, storage, retention, access, code }: Welcome
   ]
 }
 
-function authorizationOption(access: WelcomeDetails['access']): string {
-  if (access === 'open') return ''
-  if (access.source === 'new') return ` -H 'authorization: Bearer ${access.token}'`
-  return ` -H "authorization: Bearer $${ROOT_TOKEN_VARIABLE}"`
-}
-
 function accessLines(access: WelcomeDetails['access']): string[] {
   if (access === 'open') return ['Access: no authentication; anyone who can connect has full access']
   const hint = `To run the commands below, export it as ${ROOT_TOKEN_VARIABLE}.`
-  if (access.source === 'environment') return [`Root token: from ${ROOT_TOKEN_VARIABLE}`]
-  if (access.source === 'option') return [`Root token: from --root-token. ${hint}`]
-  return access.source === 'new'
-    ? [
+  switch (access.source) {
+    case 'environment':
+      return [`Root token: from ${ROOT_TOKEN_VARIABLE}`]
+    case 'option':
+      return [`Root token: from --root-token. ${hint}`]
+    case 'new':
+      return [
         `Root token: ${access.token}`,
         `Store it now: it has every permission and is not shown again. Commands read ${ROOT_TOKEN_VARIABLE}.`,
       ]
-    : [
+    case 'stored':
+      return [
         `Root token: created at an earlier start. ${hint}`,
         `If you lost it, set ${ROOT_TOKEN_VARIABLE} to a new one and restart.`,
       ]
+  }
 }

@@ -11,6 +11,7 @@ import {
   type StreamPosition,
   type StreamTail,
 } from '../../src/index.ts'
+import type { ResourceSet } from '../../src/model/access.ts'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
 import type { ListQuery, Page, RestoredStream, StreamInfo } from '../../src/model/info.ts'
@@ -33,17 +34,14 @@ export class TransferError extends Error {
   }
 }
 
-/** Selects basins or streams by name or by prefix. */
-export type NameFilter = { readonly exact: string } | { readonly prefix: string }
-
 export interface TransferFilter {
-  readonly basins: NameFilter
-  readonly streams: NameFilter
+  readonly basins: ResourceSet
+  readonly streams: ResourceSet
 }
 
 export const EVERYTHING: TransferFilter = { basins: { prefix: '' }, streams: { prefix: '' } }
 
-export function matchesName(filter: NameFilter, name: string): boolean {
+export function matchesName(filter: ResourceSet, name: string): boolean {
   return 'prefix' in filter ? name.startsWith(filter.prefix) : name === filter.exact
 }
 
@@ -96,14 +94,14 @@ export class Service {
   }
 
   /** Lists names in the order of their UTF-8 bytes, without basins that are being deleted. */
-  async *basins(filter: NameFilter): AsyncGenerator<string> {
+  async *basins(filter: ResourceSet): AsyncGenerator<string> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.listBasins(query, options)
     for await (const { name, state } of this.#list('the list of basins', filter, list)) {
       if (state !== 'deleting') yield name
     }
   }
 
-  async *streams(basin: string, filter: NameFilter): AsyncGenerator<ListedStream> {
+  async *streams(basin: string, filter: ResourceSet): AsyncGenerator<ListedStream> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.basin(basin).listStreams(query, options)
     for await (const info of this.#list(`the list of streams of basin ${basin}`, filter, list)) {
       if (info.deletedAt === null) yield { basin, ...info }
@@ -223,7 +221,7 @@ export class Service {
 
   async *#list<Item extends { readonly name: string }>(
     about: string,
-    filter: NameFilter,
+    filter: ResourceSet,
     list: (query: ListQuery, options: CallOptions) => Promise<Page<Item>>,
   ): AsyncGenerator<Item> {
     const page = (query: ListQuery) => this.#call(about, (options) => list(query, options))

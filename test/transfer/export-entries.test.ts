@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { exportEntries } from '../../adapters/transfer/export-entries.ts'
-import { EVERYTHING, type NameFilter } from '../../adapters/transfer/service.ts'
+import { EVERYTHING } from '../../adapters/transfer/service.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
+import type { ResourceSet } from '../../src/model/access.ts'
 import { exported, imported, KEY, NOW, openEndpoint, withStreams } from './support.ts'
 
 const withStream = (options: Parameters<typeof withStreams>[1] = {}) => withStreams(['s'], options)
@@ -122,7 +123,7 @@ describe('an export', () => {
     [{ prefix: 'basin' }, { prefix: 'a' }, ['a', 'ab', 'a']],
     [{ prefix: '' }, { exact: 'a' }, ['a', 'a']],
     [{ prefix: 'none' }, { prefix: '' }, []],
-  ] satisfies [NameFilter, NameFilter, string[]][])(
+  ] satisfies [ResourceSet, ResourceSet, string[]][])(
     'matches basins %j and streams %j',
     async (basins, streams, expected) => {
       const { hw, service } = await openEndpoint()

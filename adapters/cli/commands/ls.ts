@@ -5,7 +5,6 @@ import {
   type Headwater,
   HeadwaterError,
   type Metric,
-  type RetentionPolicy,
   type Stream,
   type StreamInfo,
 } from '../../../src/index.ts'
@@ -69,59 +68,65 @@ async function* firstOf<Item>(items: AsyncIterable<Item>, limit: number): AsyncG
   }
 }
 
-/** Prints the items in order, as soon as the details of those before them are known. */
+/** Prints the items in order, with details. */
 async function listLong(
   hw: Headwater,
   basin: string | undefined,
   items: AsyncIterable<BasinInfo | StreamInfo>,
   { clock, print }: CliContext,
 ): Promise<void> {
-  const waiting: Promise<string>[] = []
-  const [state, number, last] =
-    basin === undefined ? ['STATE', 'BYTES', 'RETENTION'] : ['CIPHER', 'RECORDS', 'LAST WRITE']
-  print(longLine('CREATED', state, number, last, 'NAME'))
+  let waiting: Promise<string>[] = []
+  const printWaiting = async () => {
+    for (const line of await Promise.all(waiting)) print(line)
+    waiting = []
+  }
+  const headings = basin === undefined ? ['STATE', 'BYTES', 'RETENTION'] : ['CIPHER', 'RECORDS', 'LAST WRITE']
+  print(longLine(['CREATED', ...headings, 'NAME']))
   for await (const item of items) {
     const line =
       'state' in item
         ? basinLine(item, hw.basin(item.name), clock.now())
         : streamLine(item, streamOf(hw, { basin: basin!, stream: item.name }))
-    // Reported when it is awaited.
-    line.catch(() => {})
     waiting.push(line)
-    if (waiting.length >= DETAILS_MAX) print(await waiting.shift()!)
+    if (waiting.length === DETAILS_MAX) await printWaiting()
   }
-  for (const line of waiting) print(await line)
+  await printWaiting()
 }
 
 async function basinLine({ name, state, createdAt }: BasinInfo, basin: Basin, now: number): Promise<string> {
-  const [config, metrics] = await Promise.all([
-    ifKnown(basin.config()),
-    ifKnown(basin.metrics(storageAt(now))),
-  ])
-  const bytes = lastValue(metrics)
+  const [config, bytes] = await Promise.all([ifKnown(basin.config()), storedBytes(basin, now)])
   const retention = config?.defaultStreamConfig.retentionPolicy
-  return longLine(
+  return longLine([
     timeText(createdAt),
     state,
-    bytes === undefined ? '-' : bytesText(bytes),
-    retention === undefined ? '-' : retentionPeriod(retention),
+    shown(bytes, bytesText),
+    shown(retention, retentionPeriod),
     printable(name),
-  )
+  ])
 }
 
 async function streamLine(info: StreamInfo, stream: Stream): Promise<string> {
   const { records, lastWrite } = await streamDetails(stream)
-  return longLine(
+  return longLine([
     timeText(info.createdAt),
     info.deletedAt === null ? (info.cipher ?? 'plain') : 'deleting',
-    records?.toLocaleString('en-US') ?? '-',
-    lastWrite === undefined ? '-' : timeText(lastWrite),
+    shown(records, countOf),
+    shown(lastWrite, timeText),
     printable(info.name),
-  )
+  ])
 }
 
-function longLine(created: string, state: string, number: string, last: string, name: string): string {
-  return [created.padEnd(24), state.padEnd(11), number.padStart(11), last.padEnd(24), name].join('  ')
+function longLine([created, state, number, last, name]: readonly string[]): string {
+  return [created!.padEnd(24), state!.padEnd(11), number!.padStart(11), last!.padEnd(24), name].join('  ')
+}
+
+/** Returns the text of a value, or what stands for one that is not known. */
+function shown<Value>(value: Value | undefined, textOf: (value: Value) => string): string {
+  return value === undefined ? '-' : textOf(value)
+}
+
+function countOf(count: number): string {
+  return count.toLocaleString('en-US')
 }
 
 /** The known facts about a stream. A member that is not known is undefined. */
@@ -149,41 +154,24 @@ export async function streamDetails(stream: Stream): Promise<StreamDetails> {
   }
 }
 
-/** Codes of errors that say that the caller cannot know something, and not that a request failed. */
-const UNKNOWN: ReadonlySet<string> = new Set([
-  'permission_denied',
-  'unsupported',
-  'invalid',
-  // Other servers have no usage of basins whose names are short.
-  'bad_path',
-  'not_found',
-  'encryption_key_invalid',
-  'decryption_failed',
-  'basin_not_found',
-  'basin_deletion_pending',
-  'stream_not_found',
-  'stream_deletion_pending',
-  'stream_deleted',
-])
-
-/** Resolves to undefined if the caller cannot know the value. */
+/** Resolves to undefined if the caller cannot know the value. Rejects if the request may succeed later. */
 async function ifKnown<Value>(value: Promise<Value>): Promise<Value | undefined> {
   try {
     return await value
   } catch (error) {
-    if (HeadwaterError.is(error) && UNKNOWN.has(error.code)) return undefined
+    if (HeadwaterError.is(error) && !error.retryable) return undefined
     throw error
   }
 }
 
-function storageAt(now: number) {
+/** Resolves to the metered bytes that a basin or a stream stores, if they are known. */
+async function storedBytes(resource: Basin | Stream, now: number): Promise<number | undefined> {
   const end = endOfUsage(now) * 1000
-  return { set: 'storage', start: end - 60_000, end } as const
-}
-
-function lastValue(metrics: readonly Metric[] | undefined): number | undefined {
-  const gauge = metrics?.find(({ kind }) => kind === 'gauge')
-  return gauge?.kind === 'gauge' ? gauge.values.at(-1)?.[1] : undefined
+  const metrics = await ifKnown<readonly Metric[]>(
+    resource.metrics({ set: 'storage', start: end - 60_000, end }),
+  )
+  const gauge = metrics?.find((metric) => metric.kind === 'gauge')
+  return gauge?.values.at(-1)?.[1]
 }
 
 export const infoCommand = (context: CliContext) =>
@@ -202,53 +190,43 @@ export const infoCommand = (context: CliContext) =>
         const stream = streamOf(hw, name)
         // Reports a missing stream.
         await stream.checkTail()
-        const [details, config, metrics, listed] = await Promise.all([
+        const [details, config, bytes, listed] = await Promise.all([
           streamDetails(stream),
           ifKnown(stream.config()),
-          ifKnown(stream.metrics(storageAt(context.clock.now()))),
+          storedBytes(stream, context.clock.now()),
           ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
         ])
+        const { records, firstSeqNum, nextSeqNum, lastWrite } = details
         const info = listed?.items.find((item) => item.name === name.stream)
         const retention = config?.retentionPolicy
-        const facts = factsOf(nameText(name), details, lastValue(metrics), retention, info)
         if (options.json) {
           // Members that are undefined are left out.
-          const form = Object.fromEntries(facts.map(([, member, value]) => [member, value]))
+          const form = {
+            name: nameText(name),
+            records,
+            bytes,
+            first_seq_num: firstSeqNum,
+            next_seq_num: nextSeqNum,
+            last_write: lastWrite,
+            retention_secs: retention === 'infinite' ? null : retention?.ageSeconds,
+            created_at: info && timeText(info.createdAt),
+            cipher: info?.cipher,
+          }
           return context.print(JSON.stringify(form))
         }
-        const rows = facts.map(([label, , value, text = value]) => [label, text])
-        printTable(
-          rows.filter((row) => row[1] != null).map((row) => row.map(String)),
-          context,
-        )
+        const inUnit = bytes === undefined || bytes < 1024 ? '' : ` (${bytesText(bytes)})`
+        const rows = [
+          ['stream', nameText(name)],
+          ['records', shown(records, countOf)],
+          ['bytes', shown(bytes, countOf) + inUnit],
+          ['first sequence number', shown(firstSeqNum, String)],
+          ['next sequence number', shown(nextSeqNum, String)],
+          ['last write', shown(lastWrite, timeText)],
+          ['retention', shown(retention, retentionPeriod)],
+          ['created at', shown(info?.createdAt, timeText)],
+          ['cipher', info?.cipher ?? '-'],
+        ]
+        const known = rows.filter(([, text]) => text !== '-')
+        printTable(known, context)
       }),
     )
-
-/** A label, a member of the JSON, its value, and the text for people if that is another one. */
-type Fact = readonly [label: string, member: string, value: unknown, text?: string | undefined]
-
-function factsOf(
-  name: string,
-  { records, firstSeqNum, nextSeqNum, lastWrite }: StreamDetails,
-  bytes: number | undefined,
-  retention: RetentionPolicy | undefined,
-  info: StreamInfo | undefined,
-): Fact[] {
-  const inUnit = bytes === undefined || bytes < 1024 ? '' : ` (${bytesText(bytes)})`
-  return [
-    ['stream', 'name', name],
-    ['records', 'records', records, records?.toLocaleString('en-US')],
-    ['bytes', 'bytes', bytes, bytes === undefined ? undefined : `${bytes.toLocaleString('en-US')}${inUnit}`],
-    ['first sequence number', 'first_seq_num', firstSeqNum],
-    ['next sequence number', 'next_seq_num', nextSeqNum],
-    ['last write', 'last_write', lastWrite, lastWrite === undefined ? undefined : timeText(lastWrite)],
-    [
-      'retention',
-      'retention_secs',
-      retention === 'infinite' ? null : retention?.ageSeconds,
-      retention && retentionPeriod(retention),
-    ],
-    ['created at', 'created_at', info && timeText(info.createdAt)],
-    ['cipher', 'cipher', info?.cipher],
-  ]
-}

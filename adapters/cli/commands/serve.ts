@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { dirname, resolve } from 'node:path'
@@ -10,7 +11,13 @@ import { consolePage } from '../../console/page.ts'
 import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { isOrigin } from '../../http/origins.ts'
-import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
+import {
+  type DrainableNodeHandler,
+  type NodeHandler,
+  type NodeServer,
+  type TlsIdentity,
+  toNodeHandler,
+} from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
@@ -167,26 +174,27 @@ function parsed(option: Option, text: string): unknown {
 
 /** Serves until a signal, and resolves when everything is closed. */
 async function serve(options: ServeOptions, location: StorageLocation, context: CliContext): Promise<void> {
-  const { auth, host, log, tlsCert, tlsKey } = options
+  const { auth, host, log, tlsCert, tlsKey, initFile, retention } = options
   const onError = (error: unknown) => context.printError(describeError(error))
   const given = auth ? givenRootToken(options.rootToken, context.env) : undefined
   const tls = tlsCert && tlsKey ? readIdentity(tlsCert, tlsKey) : undefined
   // Standard output is for log lines that a program can parse.
   const print = log === 'json' ? context.printError : context.print
-  const resources =
-    options.initFile === undefined ? undefined : await readResources(options.initFile, context)
+  const resources = initFile === undefined ? undefined : await readResources(initFile, context)
   const created = await missingDirectories(location)
   const hw = await openEngine(location, context, onError)
   const signIn = new SignIn(hw, context.clock)
-  const stop = context.stopSignal()
   let admitRequests!: () => void
   const rootTokenInForce = new Promise<void>((resolve) => {
     admitRequests = resolve
   })
-  let server: DrainableServer | undefined
+  const served = handlerOf(hw, options, rootTokenInForce, onError)
+  let server: NodeServer | undefined
   try {
     // The port comes first, because a start that fails must not replace the token. Requests wait for it.
-    server = await listen(hw, options, { tls, signIn, rootTokenInForce, onError }, context)
+    const handler = signIn.around(served)
+    const logged = log === undefined ? handler : withRequestLog(handler, log, context)
+    server = await listen(logged, { ...options, tls }, served.drain)
     if (resources !== undefined) await apply(hw, resources, print)
     const access = auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
@@ -196,19 +204,21 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
       url: server.url,
       host,
       storage: `${location.text}${created}`,
-      retention: options.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy,
+      retention: retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy,
       access,
       code: isOffered ? signIn.offer() : undefined,
     })
     for (const line of lines) print(line)
     for (const line of auth ? [] : openAccessWarnings(host, context.env)) context.printError(line)
-    if (!stop.aborted) {
-      await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
-    }
+    const stop = context.stopSignal()
+    if (!stop.aborted) await once(stop, 'abort')
     print('Stopping: waiting for requests in flight. Press Ctrl+C again to stop immediately.')
   } finally {
     admitRequests()
-    await closeAll(server, hw)
+    const closed = server?.close()
+    // Reads that wait end with the engine, not with the grace period of the server.
+    await served.drain()
+    await Promise.all([closed, hw.close()])
   }
 }
 
@@ -218,24 +228,6 @@ async function missingDirectories({ kind, path }: StorageLocation): Promise<stri
   const exists = (path: string) => stat(path).then(Boolean, () => false)
   if (await exists(path)) return ''
   return (await exists(dirname(resolve(path)))) ? ' (created)' : ' (created, with its parents)'
-}
-
-interface DrainableServer extends Pick<NodeServer, 'close' | 'url'> {
-  /** Ends all sessions once `close` was called. */
-  drain(): Promise<void>
-}
-
-/**
- * Closes the engine once sessions have ended: reads that wait end with it, not with the server's grace
- * period.
- */
-async function closeAll(server: DrainableServer | undefined, hw: Engine): Promise<void> {
-  const closed = server?.close()
-  const closeEngine = async () => {
-    await server?.drain()
-    await hw.close()
-  }
-  await Promise.all([closed, closeEngine()])
 }
 
 function openAccessWarnings(host: string, env: CliContext['env']): string[] {
@@ -265,53 +257,50 @@ function readIdentity(cert: string, key: string): TlsIdentity {
   }
 }
 
-interface ServerParts {
-  readonly tls: TlsIdentity | undefined
-  readonly signIn: SignIn
-  /** Resolves when requests may use the root token. */
-  readonly rootTokenInForce: Promise<void>
-  readonly onError: (error: unknown) => void
+function handlerOf(
+  hw: Engine,
+  options: ServeOptions,
+  rootTokenInForce: Promise<void>,
+  onError: (error: unknown) => void,
+): DrainableNodeHandler {
+  const { auth, allowOrigin, allowedHost, longPoll, retention, publicMetrics = false } = options
+  return toNodeHandler(hw, {
+    auth: auth ? 'token' : 'none',
+    async getToken(exchange: RequestExchange) {
+      await rootTokenInForce
+      return bearerToken(exchange)
+    },
+    cors: allowOrigin ?? auth,
+    retention,
+    publicMetrics,
+    durableStreams: {
+      basin: options.durableStreamsBasin,
+      path: options.durableStreamsPath,
+      longPollMs: longPoll === undefined ? undefined : 1_000 * longPoll,
+    },
+    page: consolePage(),
+    onError,
+    ...(allowedHost && { allowedHosts: allowedHost }),
+  })
 }
 
 async function listen(
-  hw: Engine,
-  options: ServeOptions,
-  { tls, signIn, rootTokenInForce, onError }: ServerParts,
-  context: CliContext,
-): Promise<DrainableServer> {
-  const { host, port, log, auth, allowedHost, longPoll } = options
+  handler: NodeHandler,
+  {
+    host,
+    port,
+    tls,
+  }: { readonly host: string; readonly port: number; readonly tls: TlsIdentity | undefined },
+  drain: () => Promise<void>,
+): Promise<NodeServer> {
   try {
-    const served = toNodeHandler(hw, {
-      auth: auth ? 'token' : 'none',
-      async getToken(exchange: RequestExchange) {
-        await rootTokenInForce
-        return bearerToken(exchange)
-      },
-      cors: options.allowOrigin ?? auth,
-      retention: options.retention,
-      publicMetrics: options.publicMetrics ?? false,
-      durableStreams: {
-        basin: options.durableStreamsBasin,
-        path: options.durableStreamsPath,
-        longPollMs: longPoll === undefined ? undefined : 1_000 * longPoll,
-      },
-      page: consolePage(),
-      onError,
-      ...(allowedHost && { allowedHosts: allowedHost }),
-    })
-    const handler = signIn.around(served)
-    const logged = log === undefined ? handler : withRequestLog(handler, log, context)
-    const server = await serveHandler(logged, { host, port, ...(tls && { tls }) }, served.drain)
-    return { url: server.url, close: server.close, drain: served.drain }
+    return await serveHandler(handler, { host, port, tls }, drain)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const address = `port ${port} of ${quoteArg(host)}`
-    if (code === 'EADDRINUSE') {
-      throw new CliError(1, `${address} is already in use; choose another with \`--port\``)
-    }
-    if (code === 'EACCES') {
-      throw new CliError(1, `no permission to listen on ${address}; choose another with \`--port\``)
-    }
+    const other = 'choose another with `--port`'
+    if (code === 'EADDRINUSE') throw new CliError(1, `${address} is already in use; ${other}`)
+    if (code === 'EACCES') throw new CliError(1, `no permission to listen on ${address}; ${other}`)
     throw new CliError(1, `cannot listen on ${address}: ${redact(message, host)}`)
   }
 }

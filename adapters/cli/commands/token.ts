@@ -9,9 +9,7 @@ import {
   OPERATIONS,
   type Operation,
   type OperationLevel,
-  type ResourceKind,
   type ResourceSet,
-  resourceSetProblem,
 } from '../../../src/model/access.ts'
 import { timeOf, timeText } from '../../../src/wire/json.ts'
 import { ACCESS_TOKEN_PAGE } from '../../../src/wire/json-resources.ts'
@@ -20,7 +18,7 @@ import { CliError, cliErrorOf, printable, redact } from '../errors.ts'
 import { newCommand, targetCommand } from '../options.ts'
 import { printTable } from '../output.ts'
 import { withHeadwater } from '../target.ts'
-import { duration, fail } from '../values.ts'
+import { duration, fail, nameSet } from '../values.ts'
 
 export const tokenCommand = (context: CliContext) =>
   newCommand('token', { description: 'Issue, list and revoke access tokens' })
@@ -45,12 +43,12 @@ const issueCommand = (context: CliContext) =>
     ],
   })
     .argument('<ID>', 'Unique id of the new token, 1 to 96 bytes', tokenId)
-    .option('--basins <SET>', 'Basins in scope: NAME, PREFIX* or * for all. Default: none', setOf('basins'))
-    .option('--streams <SET>', 'Streams of these basins in scope, in the same form', setOf('streams'))
+    .option('--basins <SET>', 'Basins in scope: NAME, PREFIX* or * for all. Default: none', nameSet('basins'))
+    .option('--streams <SET>', 'Streams of these basins in scope, in the same form', nameSet('streams'))
     .option(
       '--access-tokens <SET>',
       'Ids of access tokens that it may list, issue and revoke, in the same form',
-      setOf('accessTokens'),
+      nameSet('accessTokens'),
     )
     .option('--ops <LIST>', 'Permitted operations, such as read,append,check-tail', operations)
     .option(
@@ -102,18 +100,7 @@ function tokenId(id: string): string {
   return problem === undefined ? id : fail(`The ${problem}`)
 }
 
-/** Returns a parser of `NAME`, `=NAME`, `PREFIX*` or `*`. */
-function setOf(kind: ResourceKind): (text: string) => ResourceSet {
-  return (text) => {
-    if (text === '') fail('Omit the option to match none, or use `*` to match all')
-    const isPrefix = text.endsWith('*') && !text.startsWith('=')
-    const set = isPrefix ? { prefix: text.slice(0, -1) } : { exact: text.replace(/^=/, '') }
-    const problem = resourceSetProblem(kind, set)
-    return problem === undefined ? set : fail(`The ${problem}`)
-  }
-}
-
-/** Formats a set as {@link setOf} parses it; `-` for none. */
+/** Formats a set as {@link nameSet} parses it; `-` for none. */
 function setText(set: ResourceSet | null): string {
   if (set === null || ('exact' in set && set.exact === '')) return '-'
   if ('prefix' in set) return `${set.prefix}*`

@@ -1,19 +1,14 @@
 import { open, rm, writeFile } from 'node:fs/promises'
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import type { Headwater } from '../../../src/index.ts'
-import {
-  basinNameProblem,
-  basinPrefixProblem,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../../src/model/names.ts'
+import type { ResourceSet } from '../../../src/model/access.ts'
 import { copy } from '../../transfer/copy.ts'
 import { exportEntries } from '../../transfer/export-entries.ts'
 import type { ExportCounts } from '../../transfer/export-entry.ts'
 import { ExportProgress } from '../../transfer/export-progress.ts'
 import { importEntries } from '../../transfer/import-entries.ts'
 import { entriesOf, gzipped, linesOfEntries } from '../../transfer/lines.ts'
-import { type NameFilter, Service, type TransferFilter } from '../../transfer/service.ts'
+import { EVERYTHING, Service, type TransferFilter } from '../../transfer/service.ts'
 import { type CliContext, delay } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath, redact } from '../errors.ts'
 import { chunksOf, openInput } from '../input.ts'
@@ -22,23 +17,15 @@ import { progressBar, standardOutput } from '../output.ts'
 import { type Server, serverWith } from '../server.ts'
 import { parseStorageLocation } from '../storage.ts'
 import { type CliTarget, parseTarget, type TargetOptions, withTarget } from '../target.ts'
-import { countText, encryptionKey, fail, type KeyOptions, nonEmpty } from '../values.ts'
+import { countText, encryptionKey, type KeyOptions, nameSet, nonEmpty } from '../values.ts'
 
 /** Adds the options that `export`, `import` and `copy` have in common. */
 function transferOptions<Args extends unknown[], Options extends OptionValues>(
   command: Command<Args, Options>,
 ) {
   return command
-    .option(
-      '--basin <NAME>',
-      'Only this basin: NAME, or PREFIX* for all with this prefix',
-      filterOf(basinNameProblem, basinPrefixProblem),
-    )
-    .option(
-      '--stream <NAME>',
-      'Only streams with this name, in the same form',
-      filterOf(streamNameProblem, streamPrefixProblem),
-    )
+    .option('--basin <NAME>', 'Only this basin: NAME, or PREFIX* for all with this prefix', nameSet('basins'))
+    .option('--stream <NAME>', 'Only streams with this name, in the same form', nameSet('streams'))
     .option('--quiet', 'No progress bar and no summary')
 }
 
@@ -49,31 +36,16 @@ const RENUMBER_OPTION = new Option(
   'Number the records of each stream from 0, which every server takes',
 )
 
-/** Returns a parser of `NAME`, `PREFIX*`, or `*` for all. */
-function filterOf(
-  problemOfName: (name: string) => string | undefined,
-  problemOfPrefix: (prefix: string, kind: 'prefix') => string | undefined,
-): (text: string) => NameFilter {
-  return (text) => {
-    const prefix = text.endsWith('*') ? text.slice(0, -1) : undefined
-    const problem = prefix === undefined ? problemOfName(text) : problemOfPrefix(prefix, 'prefix')
-    if (problem !== undefined) fail(`The ${problem}`)
-    return prefix === undefined ? { exact: text } : { prefix }
-  }
-}
-
 interface TransferOptions extends TargetOptions, KeyOptions {
-  readonly basin?: NameFilter | undefined
-  readonly stream?: NameFilter | undefined
+  readonly basin?: ResourceSet | undefined
+  readonly stream?: ResourceSet | undefined
   readonly resume?: boolean | undefined
   readonly renumber?: boolean | undefined
   readonly quiet?: boolean | undefined
 }
 
-const ALL: NameFilter = { prefix: '' }
-
-function filterOfOptions({ basin = ALL, stream = ALL }: TransferOptions): TransferFilter {
-  return { basins: basin, streams: stream }
+function filterOfOptions({ basin, stream }: TransferOptions): TransferFilter {
+  return { basins: basin ?? EVERYTHING.basins, streams: stream ?? EVERYTHING.streams }
 }
 
 const CONTINUE = '; continue with `--resume`'
