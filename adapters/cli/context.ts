@@ -83,15 +83,15 @@ export function stopSignalOf({ signals, now, exitNow }: Omit<CliContext, 'stopSi
 }
 
 /** Resolves after the time, or when the signal aborts. */
-export function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
+export function delay(ms: number, clock: Clock, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const end = () => {
       cancel()
-      signal.removeEventListener('abort', end)
+      signal?.removeEventListener('abort', end)
       resolve()
     }
     const cancel = clock.schedule(ms, end)
-    signal.addEventListener('abort', end)
+    signal?.addEventListener('abort', end)
   })
 }

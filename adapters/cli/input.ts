@@ -14,11 +14,7 @@ import type { CliContext } from './context.ts'
 import { CliError, printable, quotePath, redact } from './errors.ts'
 
 /** Records that fit into one append. */
-export interface InputBatch {
-  readonly records: readonly RecordInput[]
-  /** The bytes of the input. */
-  readonly bytes: number
-}
+type InputBatch = readonly RecordInput[]
 
 export interface LineOptions {
   /** The form of JSON lines; undefined if a line is the body. */
@@ -29,24 +25,21 @@ export interface LineOptions {
   readonly skipEmpty: boolean
 }
 
-/** A record, and how many bytes of the input it takes. */
-type InputRecord = readonly [record: AppendRecord, bytes: number]
-
 const CARRIAGE_RETURN = 13
 /** Some programs begin a text with it. It is part of no record. */
 const BYTE_ORDER_MARK = Buffer.of(0xef, 0xbb, 0xbf)
 
-/** Yields a batch of one record. */
+/** Yields one batch with one record. */
 export async function* singleBatch(text: string, options: LineOptions): AsyncGenerator<InputBatch> {
   yield* batchesOf([recordOf(utf8(text), 'TEXT', options)])
 }
 
 /** Yields what each chunk of the input completes, without waiting for more, until it ends or is destroyed. */
-export async function* lineBatches(input: Readable, options: LineOptions): AsyncGenerator<InputBatch> {
-  function* records(lines: readonly Line[]): Generator<InputRecord> {
+export async function* lineBatches(input: Input, options: LineOptions): AsyncGenerator<InputBatch> {
+  function* records(lines: readonly Line[]): Generator<AppendRecord> {
     for (const { number, bytes, isComplete } of lines) {
       // The end of a line that was interrupted is not known.
-      if (!isComplete && !input.readableEnded) return
+      if (!isComplete && !input.stream.readableEnded) return
       const hasMark = number === 1 && BYTE_ORDER_MARK.equals(bytes.subarray(0, BYTE_ORDER_MARK.length))
       const start = hasMark ? BYTE_ORDER_MARK.length : 0
       const line = bytes.subarray(start, bytes.at(-1) === CARRIAGE_RETURN ? -1 : bytes.length)
@@ -56,22 +49,27 @@ export async function* lineBatches(input: Readable, options: LineOptions): Async
   for await (const lines of linesOf(chunksOf(input))) yield* batchesOf(records(lines))
 }
 
-/** Yields the chunks of an input until it ends or is destroyed. Rejects with the error that destroyed it. */
-export async function* chunksOf(input: Readable): AsyncGenerator<Buffer> {
-  try {
-    yield* input
-  } catch (error) {
-    const { code, message, syscall } = error as NodeJS.ErrnoException
-    if (code === 'ERR_STREAM_PREMATURE_CLOSE') return
-    throw syscall === undefined ? error : new CliError(1, `cannot read the input: ${printable(message)}`)
-  }
-}
-
 export interface Input {
   readonly stream: Readable
   /** The size of a file in bytes. */
   readonly size: number | undefined
   readonly isTerminal: boolean
+  /** How many bytes {@link chunksOf} has yielded. */
+  bytesRead: number
+}
+
+/** Yields the chunks of an input until it ends or is destroyed. Rejects with the error that destroyed it. */
+export async function* chunksOf(input: Input): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of input.stream) {
+      input.bytesRead += chunk.length
+      yield chunk
+    }
+  } catch (error) {
+    const { code, message, syscall } = error as NodeJS.ErrnoException
+    if (code === 'ERR_STREAM_PREMATURE_CLOSE') return
+    throw syscall === undefined ? error : new CliError(1, `cannot read the input: ${printable(message)}`)
+  }
 }
 
 /** Reads of a file are as large as a batch. */
@@ -85,7 +83,8 @@ export async function openInput(
   if (path === undefined) {
     const stream = input()
     const stats = stream.fd === undefined || stream.isTTY ? undefined : fstatSync(stream.fd)
-    return { stream, size: stats?.isFile() ? stats.size : undefined, isTerminal: stream.isTTY ?? false }
+    const size = stats?.isFile() ? stats.size : undefined
+    return { stream, size, isTerminal: stream.isTTY ?? false, bytesRead: 0 }
   }
   let file: FileHandle | undefined
   try {
@@ -93,7 +92,8 @@ export async function openInput(
     const stats = await file.stat()
     if (stats.isDirectory()) throw new CliError(1, `${quotePath(path)} is a directory`)
     const stream = file.createReadStream({ highWaterMark: FILE_CHUNK_BYTES })
-    return { stream, size: stats.isFile() ? stats.size : undefined, isTerminal: false }
+    const size = stats.isFile() ? stats.size : undefined
+    return { stream, size, isTerminal: false, bytesRead: 0 }
   } catch (error) {
     await file?.close()
     const { code, message } = error as NodeJS.ErrnoException
@@ -120,41 +120,38 @@ export async function answerFrom(input: ReturnType<CliContext['input']>, isHidde
 }
 
 /** Joins records to batches. Those before one that is not valid are yielded before its error. */
-function* batchesOf(inputs: Iterable<InputRecord>): Generator<InputBatch> {
-  let records: RecordInput[] = []
+function* batchesOf(records: Iterable<AppendRecord>): Generator<InputBatch> {
+  let batch: RecordInput[] = []
   let size = new BatchSize()
-  let inputBytes = 0
   let failure: unknown
   try {
-    for (const [record, bytes] of inputs) {
+    for (const record of records) {
       if (!size.hasRoomFor(record)) {
-        yield { records, bytes: inputBytes }
-        records = []
+        yield batch
+        batch = []
         size = new BatchSize()
-        inputBytes = 0
       }
       const { timestamp, headers, body } = record
-      records.push({ timestamp, headers, body })
+      batch.push({ timestamp, headers, body })
       size.add(record)
-      inputBytes += bytes
     }
   } catch (error) {
     failure = error
   }
-  if (records.length > 0) yield { records, bytes: inputBytes }
+  if (batch.length > 0) yield batch
   if (failure !== undefined) throw failure
 }
 
-function recordOf(line: Uint8Array, place: string, { json, headers }: LineOptions): InputRecord {
+function recordOf(line: Uint8Array, place: string, { json, headers }: LineOptions): AppendRecord {
   const bytesMax = RECORD_METERED_BYTES_MAX - meteredBytesOf(headers, new Uint8Array())
   if (json === undefined && line.length > bytesMax) {
     throw new CliError(1, `${place} is longer than ${bytesMax.toLocaleString('en-US')} bytes`)
   }
   try {
-    if (json === undefined) return [appendRecord({ headers, body: line }), line.length + 1]
+    if (json === undefined) return appendRecord({ headers, body: line })
     const { inputs } = decodeAppendJson(concatBytes([utf8('{"records":['), line, utf8(']}')]), json)
     if (inputs.length !== 1) throw new CliError(1, `${place}: expected one JSON object`)
-    return [appendRecord(inputs[0]!), line.length + 1]
+    return appendRecord(inputs[0]!)
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
     throw new CliError(1, `${place}: ${printable(error.message)}`)

@@ -145,24 +145,16 @@ export class Server {
   }
 }
 
-const NO_TLS = 'the server does not use TLS; try a URL that begins with http:'
-const TRUST = 'set NODE_EXTRA_CA_CERTS to trust it'
-
 /** How a connection without TLS ends at a server with TLS. The codes are those of Node. */
 const CLOSED = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+|HTTPParserError)$/
 const USE_TLS = '; if the server uses TLS, try a URL that begins with https:'
 
-/** Errors of connections in words. */
-const REASONS: Readonly<Record<string, (message: string) => string>> = {
-  ECONNREFUSED: () => 'connection refused',
-  ERR_SSL_WRONG_VERSION_NUMBER: () => NO_TLS,
-  // The same response, as newer versions of OpenSSL describe it.
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: () => NO_TLS,
-  DEPTH_ZERO_SELF_SIGNED_CERT: (message) => `${message}; ${TRUST}`,
-  SELF_SIGNED_CERT_IN_CHAIN: (message) => `${message}; ${TRUST}`,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: (message) => `${message}; ${TRUST}`,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: (message) => `${message}; ${TRUST}`,
-}
+/** How a connection with TLS fails at a server without it; the second code is that of newer versions. */
+const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/
+const USE_HTTP = 'the server does not use TLS; try a URL that begins with http:'
+/** How Node rejects a certificate of an unknown issuer. */
+const UNTRUSTED =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET_ISSUER_CERT_LOCALLY|VERIFY_LEAF_SIGNATURE))$/
 
 /** Returns the code of Node of a request that failed, or the name if it has none, and a description. */
 function connectionFailure(error: unknown): { readonly code: string; readonly reason: string } {
@@ -171,6 +163,8 @@ function connectionFailure(error: unknown): { readonly code: string; readonly re
   const known = Object(cause) as Partial<Record<'code' | 'name' | 'message', unknown>>
   const code = String(known.code ?? known.name)
   const message = printable(String(known.message || (error as Error).message).trim())
-  const reasonOf = Object.hasOwn(REASONS, code) ? REASONS[code] : undefined
-  return { code, reason: reasonOf?.(message) ?? message }
+  if (code === 'ECONNREFUSED') return { code, reason: 'connection refused' }
+  if (NO_TLS.test(code)) return { code, reason: USE_HTTP }
+  if (UNTRUSTED.test(code)) return { code, reason: `${message}; set NODE_EXTRA_CA_CERTS to trust it` }
+  return { code, reason: message }
 }

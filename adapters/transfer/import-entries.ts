@@ -8,7 +8,7 @@ import { matchesName, type Service, streamLabel, TransferError } from './service
  * Imports the entries of an export, one stream after the other. Resolves to the counts of what matched the
  * filter; of records, those that were appended.
  *
- * @throws TransferError of kind `incomplete` if the export is truncated.
+ * @throws TransferError, also if the export is truncated: its complete lines are imported.
  */
 export async function importEntries(
   batches: AsyncIterable<readonly ExportEntry[]>,
@@ -85,5 +85,5 @@ export async function importEntries(
   const problem = isBegun
     ? 'the input is truncated; its complete lines are imported. Continue with the complete input and `--resume`'
     : 'the input is empty'
-  throw new TransferError(problem, { kind: 'incomplete' })
+  throw new TransferError(problem)
 }

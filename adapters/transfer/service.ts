@@ -17,21 +17,9 @@ import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
 import type { ListQuery, Page, RestoredStream, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 
-/**
- * The failure of a transfer. `incomplete`: the input is truncated, and its complete lines are imported. The
- * message may contain text from a service or a file, but no secrets.
- */
+/** The failure of a transfer. The message may contain text from a service or a file, but no secrets. */
 export class TransferError extends Error {
-  readonly kind: 'failed' | 'incomplete'
-
-  constructor(
-    message: string,
-    { kind = 'failed', cause }: { readonly kind?: TransferError['kind']; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause })
-    this.name = 'TransferError'
-    this.kind = kind
-  }
+  override readonly name = 'TransferError'
 }
 
 export interface TransferFilter {

@@ -71,9 +71,7 @@ it.each(['server', 'directory'] as const)('renumbering for a %s keeps the fencin
   const text = await exported(source.service)
   const target = await openEndpoint({ kind })
   const part = text.slice(0, text.indexOf('{"stream_end":"s"'))
-  await expect(imported(target.service, part, { renumber: true })).rejects.toMatchObject({
-    kind: 'incomplete',
-  })
+  await expect(imported(target.service, part, { renumber: true })).rejects.toThrow('the input is truncated')
   await imported(target.service, text, { renumber: true, resume: true })
   for (const name of ['s', 'whole']) {
     await expect(target.stream(name).append('x', { fencingToken: '' })).rejects.toMatchObject({

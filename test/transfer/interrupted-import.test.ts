@@ -44,7 +44,7 @@ async function newExport(kind: Kind): Promise<string> {
   return exported(service)
 }
 
-const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('the input is truncated') }
+const CUT_OFF = { message: expect.stringContaining('the input is truncated') }
 
 it('an import over a bad connection writes everything once, however often it is continued', {
   tags: ['slow'],
@@ -94,7 +94,7 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
     await fc.assert(
       fc.asyncProperty(cutInput, async (part) => {
         const target = await openEndpoint({ kind })
-        await expect(imported(target.service, part)).rejects.toMatchObject({ kind: 'incomplete' })
+        await expect(imported(target.service, part)).rejects.toThrow(/^the input is (truncated|empty)/)
         await imported(target.service, text, { resume: true })
         expect(contentOf(await exported(target.service))).toBe(contentOf(text))
         await target.hw.close()

@@ -22,7 +22,7 @@ import {
   streamName,
   streamOf,
 } from '../values.ts'
-import { creationText, retentionOf } from './resources.ts'
+import { creationText } from './resources.ts'
 
 export const appendCommand = (context: CliContext) =>
   recordsCommand('append', {
@@ -105,7 +105,7 @@ async function append(
   const key = encryptionKey(options, context)
   const input = text === undefined ? await openInput(options.file, context) : undefined
   if (input?.isTerminal && !quiet) printError('Reading lines from the terminal; end with Ctrl+D')
-  const batches = input === undefined ? singleBatch(text!, lines) : lineBatches(input.stream, lines)
+  const batches = input === undefined ? singleBatch(text!, lines) : lineBatches(input, lines)
   const stopInput = () => void input?.stream.destroy()
   const isPipe = input !== undefined && !input.isTerminal && input.size === undefined
   const retryMs = options.retryFor ?? (isPipe ? PIPE_RETRY_MS : 0)
@@ -113,7 +113,6 @@ async function append(
   let first: AppendAck | undefined
   let last: AppendAck | undefined
   let stored = 0
-  let bytes = 0
   /** How many records of the last batch may be stored without an ack. */
   let unknown = 0
   /** Since when the server cannot be reached. */
@@ -139,7 +138,7 @@ async function append(
     const hasProducer = server !== undefined && retryMs > 0 && matchSeqNum === undefined
     const id = `headwater-append-${idFrom(secureRandom)}`
     let producer = hasProducer ? { id, epoch: 0, seq: 0 } : undefined
-    for await (const { records, bytes: size } of batches) {
+    for await (const records of batches) {
       const expected = matchSeqNum === undefined ? undefined : matchSeqNum + stored
       const conditions = { fencingToken, matchSeqNum: expected }
       try {
@@ -154,11 +153,11 @@ async function append(
       }
       awaySince = undefined
       producer &&= { ...producer, seq: producer.seq + 1 }
-      if (first === undefined && missing !== undefined) await reportCreation(hw, name, missing, printError)
+      if (first === undefined && missing === 'basin') printError(`Created basin ${name.basin}`)
+      if (first === undefined && missing !== undefined) printError(await creationText(hw, name))
       first ??= last
       stored += records.length
-      bytes += size
-      bar.update(bytes, input?.size, countText(stored, 'record'))
+      bar.update(input?.bytesRead ?? 0, input?.size, countText(stored, 'record'))
     }
     // The input ended early. What was read is durable.
     signal.throwIfAborted()
@@ -223,14 +222,4 @@ async function missingResource(
     const what = missing === 'basin' ? `basin ${name.basin}` : `stream ${nameText(name)}`
     throw new CliError(1, `${what} does not exist; create it with \`headwater create\``)
   }
-}
-
-async function reportCreation(
-  hw: Headwater,
-  name: StreamName,
-  missing: 'basin' | 'stream',
-  report: (line: string) => void,
-): Promise<void> {
-  if (missing === 'basin') report(`Created basin ${name.basin}`)
-  report(creationText(name, await retentionOf(hw, name)))
 }

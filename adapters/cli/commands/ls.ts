@@ -80,8 +80,8 @@ async function listLong(
     for (const line of await Promise.all(waiting)) print(line)
     waiting = []
   }
-  const headings = basin === undefined ? ['STATE', 'BYTES', 'RETENTION'] : ['CIPHER', 'RECORDS', 'LAST WRITE']
-  print(longLine(['CREATED', ...headings, 'NAME']))
+  if (basin === undefined) print(longLine('CREATED', 'STATE', 'BYTES', 'RETENTION', 'NAME'))
+  else print(longLine('CREATED', 'CIPHER', 'RECORDS', 'LAST WRITE', 'NAME'))
   for await (const item of items) {
     const line =
       'state' in item
@@ -96,28 +96,33 @@ async function listLong(
 async function basinLine({ name, state, createdAt }: BasinInfo, basin: Basin, now: number): Promise<string> {
   const [config, bytes] = await Promise.all([ifKnown(basin.config()), storedBytes(basin, now)])
   const retention = config?.defaultStreamConfig.retentionPolicy
-  return longLine([
+  return longLine(
     timeText(createdAt),
     state,
     shown(bytes, bytesText),
     shown(retention, retentionPeriod),
-    printable(name),
-  ])
+    name,
+  )
 }
 
-async function streamLine(info: StreamInfo, stream: Stream): Promise<string> {
+async function streamLine(
+  { name, createdAt, deletedAt, cipher }: StreamInfo,
+  stream: Stream,
+): Promise<string> {
   const { records, lastWrite } = await streamDetails(stream)
-  return longLine([
-    timeText(info.createdAt),
-    info.deletedAt === null ? (info.cipher ?? 'plain') : 'deleting',
-    shown(records, countOf),
-    shown(lastWrite, timeText),
-    printable(info.name),
-  ])
+  const state = deletedAt === null ? (cipher ?? 'plain') : 'deleting'
+  return longLine(timeText(createdAt), state, shown(records, countOf), shown(lastWrite, timeText), name)
 }
 
-function longLine([created, state, number, last, name]: readonly string[]): string {
-  return [created!.padEnd(24), state!.padEnd(11), number!.padStart(11), last!.padEnd(24), name].join('  ')
+function longLine(created: string, state: string, number: string, last: string, name: string): string {
+  const columns = [
+    created.padEnd(24),
+    state.padEnd(11),
+    number.padStart(11),
+    last.padEnd(24),
+    printable(name),
+  ]
+  return columns.join('  ')
 }
 
 /** Returns the text of a value, or what stands for one that is not known. */

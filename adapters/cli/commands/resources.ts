@@ -9,7 +9,7 @@ import type {
 } from '../../../src/model/config.ts'
 import { basinConfigJson, streamConfigJson } from '../../../src/wire/json-config.ts'
 import { BASIN_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
-import type { CliContext } from '../context.ts'
+import { type CliContext, delay } from '../context.ts'
 import { CliError, quoteName } from '../errors.ts'
 import { answerFrom } from '../input.ts'
 import { targetCommand } from '../options.ts'
@@ -146,7 +146,7 @@ export const createCommand = (context: CliContext) =>
         try {
           const info = await createResource(hw, name, config)
           if (options.json) context.print(info)
-          else context.printError(creationText(name, await retentionOf(hw, name)))
+          else context.printError(await creationText(hw, name))
         } catch (error) {
           if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
           const what = name.stream === undefined ? 'basin' : 'stream'
@@ -156,24 +156,18 @@ export const createCommand = (context: CliContext) =>
       return withHeadwater(options, context, create, { mustExist: false })
     })
 
-/** Says what was created, and how long it keeps records. */
-export function creationText(name: ResourceName, retention: RetentionPolicy | undefined): string {
+/** Says what was created, and how long it keeps records if the caller may ask and the server tells. */
+export async function creationText(hw: Headwater, name: ResourceName): Promise<string> {
   const [what, keeper] = name.stream === undefined ? ['basin', 'its streams keep'] : ['stream', 'it keeps']
-  const kept = retention === undefined ? '' : `; ${keeper} records ${retentionText(retention)}`
-  return `Created ${what} ${nameText(name)}${kept}`
-}
-
-/**
- * Resolves to the retention of a stream, or that of the new streams of a basin. Undefined if the caller may
- * not ask, or the server does not tell: the resource exists all the same.
- */
-export async function retentionOf(hw: Headwater, name: ResourceName): Promise<RetentionPolicy | undefined> {
+  const created = `Created ${what} ${nameText(name)}`
   try {
-    if (name.stream !== undefined) return (await streamOf(hw, name).config()).retentionPolicy
-    const { defaultStreamConfig } = await hw.basin(name.basin).config()
-    return defaultStreamConfig.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
+    const { retentionPolicy = SYSTEM_STREAM_CONFIG.retentionPolicy } =
+      name.stream === undefined
+        ? (await hw.basin(name.basin).config()).defaultStreamConfig
+        : await streamOf(hw, name).config()
+    return `${created}; ${keeper} records ${retentionText(retentionPolicy)}`
   } catch (error) {
-    if (HeadwaterError.is(error)) return undefined
+    if (HeadwaterError.is(error)) return created
     throw error
   }
 }
@@ -283,6 +277,6 @@ export async function untilDeleted(
     signal?.throwIfAborted()
     const { items } = await hw.listBasins({ prefix: basin, limit: 1 })
     if (items[0]?.name !== basin) return
-    await new Promise<void>((resolve) => clock.schedule(POLL_MS, resolve))
+    await delay(POLL_MS, clock, signal)
   }
 }

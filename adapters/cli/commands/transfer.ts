@@ -181,26 +181,19 @@ export const importCommand = (context: CliContext) =>
       .addOption(RENUMBER_OPTION),
   ).action(async (path, options) => {
     const { renumber, resume = false, quiet } = options
-    const { stream: input, size } = await openInput(path === '-' ? undefined : path, context)
+    const input = await openInput(path === '-' ? undefined : path, context)
     const key = encryptionKey(options, context)
     const bar = progressBar(context, 'Importing', quiet)
-    let bytes = 0
-    async function* counted(): AsyncGenerator<Uint8Array> {
-      for await (const chunk of chunksOf(input)) {
-        bytes += chunk.length
-        yield chunk
-      }
-    }
     const run = (service: Service) => {
       const signal = context.stopSignal()
       // The writer of a pipe may be silent for long, and must not prevent the stop.
-      signal.addEventListener('abort', () => input.destroy(signal.reason), { once: true })
-      return importEntries(entriesOf(counted()), service, {
+      signal.addEventListener('abort', () => input.stream.destroy(signal.reason), { once: true })
+      return importEntries(entriesOf(chunksOf(input)), service, {
         filter: filterOfOptions(options),
         resume,
         renumber,
         onProgress: ({ records }, name = '') =>
-          bar.update(bytes, size, `${countText(records, 'record')}  ${name}`),
+          bar.update(input.bytesRead, input.size, `${countText(records, 'record')}  ${name}`),
         onWarning: warningsTo(context),
       })
     }
@@ -209,7 +202,7 @@ export const importCommand = (context: CliContext) =>
       const counts = await withService(target, context, { key, mustExist: false }, run)
       if (!quiet) context.printError(`Imported ${summary(counts)}`)
     } finally {
-      input.destroy()
+      input.stream.destroy()
       bar.stop()
     }
   })
