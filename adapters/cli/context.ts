@@ -5,9 +5,7 @@ import { Interrupted } from './errors.ts'
 
 /** The process environment of a command. Tests replace it. */
 export interface CliContext {
-  /** Creates storages. */
   readonly storages: StorageFactory
-  /** Environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly fetch: (request: Request) => Promise<Response>
   /** Whether sessions use Node's HTTP/2 instead of `fetch`. */

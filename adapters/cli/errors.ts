@@ -25,11 +25,6 @@ export class Interrupted extends Error {
     super(message)
     this.exitCode = exitCode
   }
-
-  /** Returns the reason of a signal that has aborted, with a message. */
-  static of({ reason }: AbortSignal, message: string): Interrupted {
-    return new Interrupted((reason as Interrupted).exitCode, message)
-  }
 }
 
 /** Returns whether the reader of a pipe is gone, as with `| head`. */
@@ -59,12 +54,12 @@ function storageMessage(error: HeadwaterError, { kind, message }: StorageFailure
  * @param name The argument, for the message: `--scope`.
  * @throws CliError with exit code 2 if the validation throws `HeadwaterError`.
  */
-export function validateArgument<Value>(validate: () => Value, name?: string): Value {
+export function validateArgument<Value>(validate: () => Value, name: string): Value {
   try {
     return validate()
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
-    throw new CliError(2, printable(name === undefined ? error.message : `${name}: ${error.message}`))
+    throw new CliError(2, printable(`${name}: ${error.message}`))
   }
 }
 

@@ -29,7 +29,6 @@ const CARRIAGE_RETURN = 13
 /** Some programs begin a text with it. It is part of no record. */
 const BYTE_ORDER_MARK = Buffer.of(0xef, 0xbb, 0xbf)
 
-/** Yields one batch with one record. */
 export async function* singleBatch(text: string, options: LineOptions): AsyncGenerator<InputBatch> {
   yield* batchesOf([recordOf(utf8(text), 'TEXT', options)])
 }

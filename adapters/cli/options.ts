@@ -9,7 +9,6 @@ interface CommandHelp {
   readonly notes?: readonly string[]
 }
 
-/** Starts the definition of a command. */
 export function newCommand(name: string, { description, ...help }: CommandHelp) {
   return new Command(name).description(description).helpCommand(false).addHelpText('after', helpText(help))
 }
@@ -35,7 +34,6 @@ function shared<const Flags extends string>(flags: Flags, description: string, c
 
 const STORAGE = 'Storage: ./data, sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX'
 
-/** Starts the definition of a command that works on a server or a storage. */
 export function targetCommand(name: string, help: CommandHelp) {
   return newCommand(name, help)
     .addOption(shared('--url <URL>', 'Server, such as http://127.0.0.1:8787', ['context', 'storage']))
@@ -44,18 +42,15 @@ export function targetCommand(name: string, help: CommandHelp) {
     .addOption(shared('--storage <STORAGE>', STORAGE))
 }
 
-/** The options of commands that read or write records. */
 export const KEY_OPTION = shared('--encryption-key <KEY>', 'Key of encrypted streams, in base64', [
   'encryptionKeyFile',
 ])
 export const KEY_FILE_OPTION = shared('--encryption-key-file <FILE>', 'File with that key')
 
-/** Starts the definition of a command that reads or writes records. */
 export function recordsCommand(name: string, help: CommandHelp) {
   return targetCommand(name, help).addOption(KEY_OPTION).addOption(KEY_FILE_OPTION)
 }
 
-/** The options of commands that append. */
 export const FENCING_OPTION = new Option(
   '--fencing-token <TOKEN>',
   'Fail unless the stream has this fencing token',
@@ -65,15 +60,12 @@ export const MATCH_OPTION = new Option(
   'Fail unless this is the next sequence number',
 ).argParser(integer())
 
-/** The option of commands that can stop early. */
 export const LIMIT_FLAGS = '-n, --limit <N>'
 
-/** Collects the values of an option that may be repeated. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value]
 }
 
-/** Parses a duration, or 0. */
 export function durationOrZero(text: string): number {
   return text === '0' ? 0 : (durationMs(text) ?? fail('It must be 0, or such as 90s or 15m'))
 }

@@ -5,7 +5,6 @@ import { timeText } from '../../src/wire/json.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
 import { collect } from './options.ts'
 
-/** Adds the options of commands that print records. */
 export function printOptions<Args extends unknown[], Options extends OptionValues>(
   command: Command<Args, Options>,
 ) {
@@ -31,9 +30,7 @@ export type PrintOptions = ReturnType<ReturnType<typeof printOptions<[], Record<
 
 /** Which records a command prints, and how. */
 export interface PrintFormat {
-  /** Whether every record is printed. */
   readonly isComplete: boolean
-  /** Whether the record is printed. */
   readonly shows: (record: SequencedRecord) => boolean
   /** Returns what is printed, in parts. */
   readonly partsOf: (record: SequencedRecord) => readonly Uint8Array[]

@@ -28,11 +28,8 @@ export function withRequestLog(
       const ms = Math.round((now() - startedAt) * 10) / 10
       const time = new Date(clock.now()).toISOString()
       const status = res.statusCode
-      if (format === 'json') print(JSON.stringify({ time, method, path, basin, status, ms }))
-      else
-        print(
-          [time, method, path, basin === undefined ? '-' : printable(basin), status, `${ms} ms`].join(' '),
-        )
+      const words = [time, method, path, printable(basin ?? '-'), status, `${ms} ms`]
+      print(format === 'json' ? JSON.stringify({ time, method, path, basin, status, ms }) : words.join(' '))
     })
     handler(req, res, next)
   }

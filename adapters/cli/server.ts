@@ -57,10 +57,11 @@ const OF_CLIENT = /^(unexpected response from the server|no data from the server
 
 /** A server as it is reached: fails at once where nothing listens, and describes errors. */
 export class Server {
+  /** Advice about the error that was described last. */
+  hint: string | undefined
   readonly #target: ServerTarget
   readonly #context: CliContext
   #hasResponded = false
-  #hint: string | undefined
 
   constructor(target: ServerTarget, context: CliContext) {
     this.#target = target
@@ -86,11 +87,6 @@ export class Server {
     })
   }
 
-  /** Advice about the error that was described last. */
-  get hint(): string | undefined {
-    return this.#hint
-  }
-
   /** Sends a request. Rejects with an error that is not transient if nothing listens and nothing ever did. */
   async #fetch(request: Request): Promise<Response> {
     try {
@@ -106,7 +102,7 @@ export class Server {
 
   /** Describes the error of the client that ends a command, in one line. */
   readonly describe = (error: HeadwaterError): string => {
-    this.#hint = this.#hintFor(error)
+    this.hint = this.#hintFor(error)
     return this.#textOf(error)
   }
 

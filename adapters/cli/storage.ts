@@ -8,7 +8,6 @@ import { CliError, printable, quoteArg, quotePath } from './errors.ts'
 
 type Storages = CliContext['storages']
 
-/** The location of a storage. */
 export interface StorageLocation {
   readonly kind: 'memory' | 'directory' | 'sqlite' | 'database' | 'bucket'
   /** The path of a directory or a file. */
@@ -70,7 +69,6 @@ export function parseStorageLocation(text: string): StorageLocation {
   )
 }
 
-/** The options in the query of an `s3:` URL. */
 function bucketOptions(query: URLSearchParams): BucketOptions {
   const options: { -readonly [name in keyof BucketOptions]: BucketOptions[name] } = {}
   for (const [name, value] of query) {

@@ -49,7 +49,6 @@ export interface UseOptions extends ServerOptions {
   readonly giveUp?: AbortSignal | undefined
 }
 
-/** Runs a command on the server or the storage that its options name. */
 export function withHeadwater<Result>(
   options: TargetOptions,
   context: CliContext,

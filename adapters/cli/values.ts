@@ -20,7 +20,6 @@ export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): (text: string) 
   }
 }
 
-/** Rejects empty text. */
 export function nonEmpty(text: string): string {
   return text === '' ? fail('It must not be empty') : text
 }
@@ -34,7 +33,6 @@ export function durationMs(text: string): number | undefined {
   return ms > 0 ? ms : undefined
 }
 
-/** Parses a positive duration to milliseconds. */
 export function duration(text: string): number {
   return durationMs(text) ?? fail('It must be a positive integer with s, m, h or d, such as 90s or 30d')
 }
@@ -143,12 +141,10 @@ export type ResourceName = StreamName | { readonly basin: string; readonly strea
 
 const BASIN_VARIABLE = 'HEADWATER_BASIN'
 
-/** Parses the name of a basin. */
 export function basinName(text: string): string {
   return basinNameProblem(text) === undefined ? text : fail('It must be the name of a basin')
 }
 
-/** Returns a parser of `BASIN/STREAM`. */
 export function streamName(context: Pick<CliContext, 'env'>): (text: string) => StreamName {
   return (text) => {
     const name = resourceName(context)(text)
@@ -161,7 +157,6 @@ export function streamName(context: Pick<CliContext, 'env'>): (text: string) => 
   }
 }
 
-/** Returns a parser of `BASIN` or `BASIN/STREAM`. */
 export function resourceName(context: Pick<CliContext, 'env'>): (text: string) => ResourceName {
   return (text) => {
     const { basin, rest } = splitName(context)(text)
@@ -211,7 +206,6 @@ export function streamOf(hw: Headwater, { basin, stream }: StreamName, encryptio
   return hw.basin(basin, { autoCreate: false }).stream(stream, { encryptionKey })
 }
 
-/** Returns a handle of a basin or a stream. */
 export function resourceOf(hw: Headwater, name: ResourceName): Basin | Stream {
   return name.stream === undefined ? hw.basin(name.basin) : streamOf(hw, name)
 }

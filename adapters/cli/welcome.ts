@@ -53,7 +53,6 @@ interface WelcomeDetails {
   readonly url: string
   /** The address that the server listens on. */
   readonly host: string
-  /** A one-line description. */
   readonly storage: string
   /** How long new streams keep records by default. */
   readonly retention: RetentionPolicy

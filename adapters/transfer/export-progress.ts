@@ -9,7 +9,6 @@ import { streamLabel, TransferError } from './service.ts'
  */
 export class ExportProgress {
   #isBegun = false
-  /** The last basin. */
   #basin: string | undefined
   /** The last stream of the basin, complete or not. */
   #lastStream: string | undefined
@@ -18,7 +17,6 @@ export class ExportProgress {
   /** The lowest sequence number of the next record of that stream. */
   nextSeqNum = 0
   #timestamp = 0
-  /** The number of records of that stream. */
   records = 0
   isComplete = false
   /** Records are counted at the end of their stream. */

@@ -38,7 +38,6 @@ export class StreamImport {
   #hasOtherTimes = false
   /** The number of the next record of the export, if records are renumbered. */
   #next = 0
-  /** The number of records that were appended. */
   appended = 0
 
   private constructor(
@@ -86,7 +85,6 @@ export class StreamImport {
     return started
   }
 
-  /** Adds the next record. */
   async add(record: SequencedRecord): Promise<void> {
     if (!this.#options.renumber) return this.#add(record)
     // What it has trimmed is not in the export, and other records have got these numbers.
@@ -94,7 +92,6 @@ export class StreamImport {
     return this.#add({ ...record, seqNum: this.#next++ })
   }
 
-  /** Completes the stream. */
   async finish(): Promise<void> {
     const end = this.#options.renumber ? this.#next : this.#stream.tail.seqNum
     if (this.#nextOfTarget < end) throw this.#missing(end)

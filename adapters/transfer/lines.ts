@@ -82,7 +82,6 @@ export async function* entriesOf(input: AsyncIterable<Uint8Array>): AsyncGenerat
   }
 }
 
-/** Encodes entries to lines. */
 export async function* linesOfEntries(
   batches: AsyncIterable<readonly ExportEntry[]>,
 ): AsyncGenerator<Uint8Array> {

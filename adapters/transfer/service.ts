@@ -109,7 +109,6 @@ export class Service {
     return config && basinConfig(config)
   }
 
-  /** Creates or reconfigures a basin. */
   async ensureBasin(basin: string, config: BasinConfig): Promise<void> {
     await this.#call(`basin ${basin}`, (options) => this.#hw.ensureBasin(basin, config, options))
   }
@@ -121,7 +120,6 @@ export class Service {
     return config && mergeStreamConfig(config, {})
   }
 
-  /** Creates or reconfigures a stream. */
   async ensureStream(ref: StreamPath, config: StreamConfig): Promise<Pick<StreamInfo, 'cipher'>> {
     const basin = this.#hw.basin(ref.basin)
     const call = (options: CallOptions) => basin.ensureStream(ref.name, config, options)
@@ -251,7 +249,6 @@ export class Service {
   }
 }
 
-/** Names a stream in messages. */
 export function streamLabel({ basin, name }: StreamPath): string {
   return `stream ${name} of basin ${basin}`
 }

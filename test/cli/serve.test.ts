@@ -1,6 +1,6 @@
 // @module-tag slow
 
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:http2'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
+import type { Storage } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
 import { wrapped } from '../support/index.ts'
 import { listening } from '../support/listening.ts'
@@ -103,6 +104,18 @@ describe('headwater serve', () => {
     const next = run(['serve', '--port', '0'], { storages })
     await next.ready()
     expect(next.out.join('\n')).toContain('not shown again')
+  })
+
+  it('stops at a signal that comes while it starts', async () => {
+    const { storage, counts } = counted(memory())
+    const signals = new EventEmitter()
+    const open: Storage['open'] = (context) => {
+      signals.emit('SIGTERM')
+      return storage.open(context)
+    }
+    const storages = testStorages({ storage: { manifest: storage.manifest, open } })
+    expect(await run(NO_AUTH, { storages, signals }).exitCode).toBe(0)
+    expect(counts).toEqual({ opened: 1, closed: 1 })
   })
 
   it('reports why a storage does not open', async () => {

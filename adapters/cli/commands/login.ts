@@ -97,11 +97,8 @@ export const contextsCommand = (context: CliContext) =>
         return { name, url, current: name === current, token: token !== undefined }
       })
       if (json) return context.print(JSON.stringify(rows))
-      const cells = rows.map((row) => [
-        row.current ? '*' : '',
-        row.name,
-        row.url,
-        row.token ? 'with token' : 'without token',
-      ])
-      printTable(cells, context)
+      const cellsOf = ({ name, url, current, token }: (typeof rows)[number]) => {
+        return [current ? '*' : '', name, url, token ? 'with token' : 'without token']
+      }
+      printTable(rows.map(cellsOf), context)
     })

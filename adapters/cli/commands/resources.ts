@@ -34,7 +34,6 @@ const CLASSES = ['standard', 'express', 'default'] as const
 const MODES = ['client-prefer', 'client-require', 'arrival', 'default'] as const
 const CIPHERS = ['aes-256-gcm', 'aegis-256', 'none', 'default'] as const
 
-/** Adds the options that set the configuration of a basin or a stream. */
 function configOptions<Args extends unknown[], Options extends OptionValues>(
   command: Command<Args, Options>,
 ) {

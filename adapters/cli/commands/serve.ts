@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { dirname, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { type CommandUnknownOpts, InvalidArgumentError, Option } from '@commander-js/extra-typings'
@@ -181,7 +180,9 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
   // Standard output is for log lines that a program can parse.
   const print = log === 'json' ? context.printError : context.print
   const resources = initFile === undefined ? undefined : await readResources(initFile, context)
-  const created = await missingDirectories(location)
+  const created = await missingDirectory(location)
+  // Not later: a signal during the start must close the engine, too.
+  const stop = context.stopSignal()
   const hw = await openEngine(location, context, onError)
   const signIn = new SignIn(hw, context.clock)
   let admitRequests!: () => void
@@ -210,7 +211,6 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
     })
     for (const line of lines) print(line)
     for (const line of auth ? [] : openAccessWarnings(host, context.env)) context.printError(line)
-    const stop = context.stopSignal()
     if (!stop.aborted) await once(stop, 'abort')
     print('Stopping: waiting for requests in flight. Press Ctrl+C again to stop immediately.')
   } finally {
@@ -223,11 +223,10 @@ async function serve(options: ServeOptions, location: StorageLocation, context: 
 }
 
 /** Says what opening a directory will create: a mistyped path should not go unnoticed. */
-async function missingDirectories({ kind, path }: StorageLocation): Promise<string> {
+async function missingDirectory({ kind, path }: StorageLocation): Promise<string> {
   if (kind !== 'directory' || path === undefined) return ''
-  const exists = (path: string) => stat(path).then(Boolean, () => false)
-  if (await exists(path)) return ''
-  return (await exists(dirname(resolve(path)))) ? ' (created)' : ' (created, with its parents)'
+  const exists = await stat(path).then(Boolean, () => false)
+  return exists ? '' : ' (created)'
 }
 
 function openAccessWarnings(host: string, env: CliContext['env']): string[] {

@@ -19,7 +19,6 @@ import { parseStorageLocation } from '../storage.ts'
 import { type CliTarget, parseTarget, type TargetOptions, withTarget } from '../target.ts'
 import { countText, encryptionKey, type KeyOptions, nameSet, nonEmpty } from '../values.ts'
 
-/** Adds the options that `export`, `import` and `copy` have in common. */
 function transferOptions<Args extends unknown[], Options extends OptionValues>(
   command: Command<Args, Options>,
 ) {
@@ -29,7 +28,6 @@ function transferOptions<Args extends unknown[], Options extends OptionValues>(
     .option('--quiet', 'No progress bar and no summary')
 }
 
-/** The options of `import` and `copy`. */
 const RESUME_OPTION = new Option('--resume', 'Continue an interrupted transfer')
 const RENUMBER_OPTION = new Option(
   '--renumber',
@@ -61,7 +59,6 @@ interface ServiceUse {
   readonly follows?: boolean | undefined
 }
 
-/** Runs a transfer from or to a target. */
 async function withService<Result>(
   target: CliTarget,
   context: CliContext,

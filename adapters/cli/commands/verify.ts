@@ -46,7 +46,8 @@ async function verify(directory: string, hasBar: boolean, context: CliContext): 
       onProgress: ({ done, total, file }) => bar.update(done, total, file),
     })
   } catch (error) {
-    if (signal.aborted) throw Interrupted.of(signal, 'stopped before everything was read')
+    if (error instanceof Interrupted)
+      throw new Interrupted(error.exitCode, 'stopped before everything was read')
     if (StorageFailure.is(error)) throw new CliError(1, printable(error.message))
     throw error
   } finally {
