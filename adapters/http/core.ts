@@ -3,7 +3,7 @@ import { utf8 } from '../../src/model/bytes.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { mistakeIn } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
-import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import {
   compress,
   contentCodingOf,
@@ -92,7 +92,8 @@ export class HttpCore {
     let streamId: string | undefined
     try {
       request.owner = this.#open === undefined ? this.#engine! : await this.#opened(this.#open, exchange)
-      const hw = await this.#authorize(request, method)
+      const authorized = this.#authorize(request, method)
+      const hw = isPromise(authorized) ? await authorized : authorized
       const coding = exchange.header('content-encoding')
       const isSupported = coding === undefined || contentCodingOf(coding) !== undefined
       reply = isSupported ? await method.endpoint(request, hw) : UNSUPPORTED_CODING
@@ -122,11 +123,11 @@ export class HttpCore {
   }
 
   /**
-   * Returns the engine with the caller's permissions. Rejects with 401 `authn` or 403 `permission_denied`
+   * Returns the engine with the caller's permissions. Throws or rejects with 401 `authn` or 403 `permission_denied`
    * before the body is read, as far as the address of the request names the resource; the engine checks every
    * call again.
    */
-  async #authorize(request: ApiRequest, { operations }: Method): Promise<Engine> {
+  #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Engine> {
     const { auth, allowedOrigins, publicMetrics, retention } = this.#settings
     const hw = request.owner.onConnection(request.exchange.connection ?? this.#settings.connection, retention)
     const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
@@ -201,12 +202,11 @@ function finishReply(
 ): MaybePromise<Reply> {
   const { allowedOrigins, commonHeaders, exposedHeaders } = settings
   const { status, body } = reply
-  const headers = {
-    ...commonHeaders,
-    ...reply.headers,
-    ...(streamId !== undefined && { [STREAM_ID_HEADER]: streamId }),
-    // Errors need them too: without them, a page cannot even read the status.
-    ...(allowedOrigins.length > 0 && corsHeaders(exchange, allowedOrigins, exposedHeaders)),
+  const headers: Record<string, string> = { ...commonHeaders, ...reply.headers }
+  if (streamId !== undefined) headers[STREAM_ID_HEADER] = streamId
+  // Errors need them too: without them, a page cannot even read the status.
+  if (allowedOrigins.length > 0) {
+    Object.assign(headers, corsHeaders(exchange, allowedOrigins, exposedHeaders))
   }
   const plain = withExpectedStatus({ status, headers, body }, exchange)
   const isWhole = typeof body === 'string' || body instanceof Uint8Array

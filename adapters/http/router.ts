@@ -39,7 +39,9 @@ export class Router<Target> {
   #find(path: string): RouteMatch<Target> | undefined {
     for (const [expression, { pattern, parameters, target }] of this.#routes) {
       const match = expression.exec(path)
-      if (match !== null) return { pattern, target, parameters: { ...parameters, ...match.groups } }
+      if (match === null) continue
+      const { groups = {} } = match
+      return { pattern, target, parameters: parameters === undefined ? groups : { ...parameters, ...groups } }
     }
     return undefined
   }

@@ -177,8 +177,16 @@ function authorityOf(req: NodeRequest): string {
   return host || 'localhost'
 }
 
+/** The host that was parsed last: most requests have the same one, and a URL takes a while. */
+let last: { readonly host: string; readonly hostname: string | undefined } | undefined
+
 /** Returns the name in a host, undefined if it is invalid. */
 function hostnameOf(host: string): string | undefined {
+  if (last?.host !== host) last = { host, hostname: parseHostname(host) }
+  return last.hostname
+}
+
+function parseHostname(host: string): string | undefined {
   if (!/^[^\s/?#@\\,]+$/.test(host)) return undefined
   try {
     return new URL(`http://${host}`).hostname
