@@ -83,8 +83,9 @@ export interface StorageSession {
   // Logs
 
   /**
-   * Returns the head of a log, or undefined if there is none. Reflects every append that resolved before. A
-   * storage that can lose confirmed appends compares the log with `known`: see `Head.isReplaced`.
+   * Returns the head of a log, or undefined if there is none. Reflects every append that resolved before. The
+   * caller does not modify it. A storage that can lose confirmed appends compares the log with `known`: see
+   * `Head.isReplaced`.
    */
   head(logId: string, known?: HeadIdentity): Promise<Head | undefined>
 
