@@ -8,7 +8,7 @@ import { settingsOf } from '../client/options.ts'
 import { RemoteHeadwater } from '../client/remote.ts'
 
 /** The server that requests are sent to. */
-export interface ConnectionTarget {
+interface ConnectionTarget {
   /** Without a slash at the end. */
   readonly url: string
   readonly headerPrefix: HeaderPrefix

@@ -3,7 +3,7 @@ import type { SequencedRecord } from '../../../src/model/record.ts'
 import { type JsonNode, jsonTreeOf } from './body.ts'
 
 /** A term of a query; all terms of a query must hold. */
-export type Term =
+type Term =
   /** The body, or a header as `name=value`, contains the text, in any case. */
   | { readonly kind: 'text'; readonly text: string }
   /** A header, or a value within a JSON body, exists, or compares as stated. */

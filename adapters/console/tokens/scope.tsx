@@ -48,7 +48,7 @@ const OPERATION_WORDS: Readonly<Record<Operation, OperationWords>> = {
 const OPERATION_NAMES = Object.keys(OPERATION_WORDS) as Operation[]
 
 /** The permissions of a scope in words. */
-export interface ScopeWords {
+interface ScopeWords {
   /** The permissions on one kind of resource: `On every stream in the basin “shop”: read records`. */
   readonly sentences: readonly string[]
   /** Why permitted operations have no effect: no resource is in the scope. */

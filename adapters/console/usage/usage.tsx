@@ -133,7 +133,7 @@ const HEIGHT = 180
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, exponent) => 2 ** exponent)
 
 /** A chart with its legend, and the same values as a table. */
-export function ChartFigure(props: {
+function ChartFigure(props: {
   readonly title: string
   readonly chart: ChartData
   readonly range: TimeRange
