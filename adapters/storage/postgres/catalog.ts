@@ -44,11 +44,11 @@ export class PostgresCatalog {
    * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id
    * goes with them, so that a commit whose connection was lost can be told from one that did not happen.
    */
-  async commit(changes: readonly CatalogChange[], now: number): Promise<void> {
+  async commit(changes: readonly CatalogChange[]): Promise<void> {
     const rows = rowsOf(changes)
     if (rows.size === 0) return
     const id = idFrom(secureRandom)
-    const { text, values } = statementOf(this.#tables, rows, [id, now])
+    const { text, values } = statementOf(this.#tables, rows, id)
     const expected = [DIVISION_BY_ZERO, UNIQUE_VIOLATION]
     const { isRepeated, rejectedWith } = await this.#database.run(text, values, expected)
     if (rejectedWith === undefined) return
@@ -157,16 +157,19 @@ function logRows(parameter: string): string {
   return `json_to_recordset(${parameter}::json) AS r (${columns})`
 }
 
+/** The time of the server at which a statement began, in milliseconds: an index can be searched by it. */
+export const STATEMENT_TIME = 'floor(extract(epoch FROM now()) * 1000)::bigint'
+
 /** How long the ids of commits are kept, in milliseconds: far longer than a lost connection is retried. */
 export const COMMIT_KEPT_MS = 3_600_000
 
 function statementOf(
   tables: Tables,
   rows: ReadonlyMap<StepName, readonly object[]>,
-  [id, now]: [string, number],
+  id: string,
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const values: unknown[] = [id, now]
-  const parts = [`"commit" AS (INSERT INTO ${tables.commits} VALUES ($1, $2) RETURNING 1)`]
+  const values: unknown[] = [id]
+  const parts = [`"commit" AS (INSERT INTO ${tables.commits} VALUES ($1, ${STATEMENT_TIME}) RETURNING 1)`]
   const conditions = ['(SELECT count(*) FROM "commit") = 1']
   for (const [name, own] of rows) {
     const step: Step = STEPS[name]

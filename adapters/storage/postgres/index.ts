@@ -109,7 +109,7 @@ export function postgres(options: PostgresOptions): Storage {
       }
       const changes = listen ? new ChangeChannel(schema, connections, clock, onLogChanged) : undefined
       await changes?.open()
-      return new PostgresSession(database, tables, clock, serverClock, changes, readOnly)
+      return new PostgresSession(database, tables, serverClock, changes, readOnly)
     },
   }
 }

@@ -1,7 +1,7 @@
 import { isReclaimable, reclaimTimes } from '../../../src/core/retention.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import { COMMIT_KEPT_MS } from './catalog.ts'
+import { COMMIT_KEPT_MS, STATEMENT_TIME } from './catalog.ts'
 import { bytesOf, type PostgresRow } from './connections.ts'
 import type { Database } from './database.ts'
 import { HEAD_COLUMNS, headOf, summaryOf } from './logs.ts'
@@ -32,9 +32,10 @@ export async function reclaimRows(
   }
   await database.query(
     `DELETE FROM ${tables.commits} WHERE id IN (
-       SELECT id FROM ${tables.commits} WHERE committed_at < $1 ORDER BY committed_at LIMIT $2
+       SELECT id FROM ${tables.commits} WHERE committed_at < ${STATEMENT_TIME} - $1::bigint
+       ORDER BY committed_at LIMIT $2
      )`,
-    [limits.now - COMMIT_KEPT_MS, limits.blocksMax],
+    [COMMIT_KEPT_MS, limits.blocksMax],
   )
   const isLimited = logs.length >= LOGS_MAX || limits.blocksMax - left >= STATEMENT_BLOCKS_MAX || left <= 0
   return { more: isLimited && (await dueLogs(database, tables, limits, 1)).length > 0, logIds }

@@ -1,4 +1,3 @@
-import type { Clock } from '../../../src/runtime/clock.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -25,7 +24,6 @@ import type { Tables } from './schema.ts'
 export class PostgresSession implements StorageSession {
   readonly #database: Database
   readonly #tables: Tables
-  readonly #clock: Clock
   readonly #serverClock: ServerClock | undefined
   readonly #changes: ChangeChannel | undefined
   readonly #catalog: PostgresCatalog
@@ -39,14 +37,12 @@ export class PostgresSession implements StorageSession {
   constructor(
     database: Database,
     tables: Tables,
-    clock: Clock,
     serverClock: ServerClock | undefined,
     changes: ChangeChannel | undefined,
     isReadOnly: boolean,
   ) {
     this.#database = database
     this.#tables = tables
-    this.#clock = clock
     this.#serverClock = serverClock
     this.#changes = changes
     this.#catalog = new PostgresCatalog(database, tables)
@@ -65,8 +61,7 @@ export class PostgresSession implements StorageSession {
 
   commit(changes: readonly CatalogChange[]): Promise<void> {
     return this.#calls.run(async () => {
-      const now = this.#clock.now() + this.clockOffsetMs()
-      await this.#catalog.commit(changes, now)
+      await this.#catalog.commit(changes)
       this.#changes?.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
     })
   }

@@ -9,7 +9,6 @@ import { RESERVE_NAME } from '../../../adapters/storage/log/space.ts'
 import { assertUnlocked } from '../../../adapters/storage/media/lock.ts'
 import { type Engine, open, type Stream } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
-import { bundleProgram, Child } from '../../support/child-process.ts'
 import { readAll } from '../../support/index.ts'
 import { exported, openEndpoint } from '../../transfer/support.ts'
 import { temporaryDirectory } from './directories.ts'
@@ -109,30 +108,6 @@ describe('an engine on a full disk', () => {
     await hw.close()
     await expect(assertUnlocked(directory)).resolves.toBeUndefined()
   })
-})
-
-test('an owner that was killed on a full disk loses nothing, and its lock is reclaimed', async () => {
-  const program = await bundleProgram(new URL('children/full-owner.ts', import.meta.url))
-  // The first one fills the disk and has a reserve; the others have none, and an empty owner file.
-  for (const hasReserve of [true, false, false]) {
-    const child = new Child(program, [directory, String(disk.capacity)])
-    await child.printed(hasReserve ? 4 : 2)
-    await child.kill()
-    const [, full, ...trims] = child.lines
-    const tail = Number(full!.match(/^storage_full at (\d+)$/)![1])
-    const hw = await opened()
-    expect((await streamOf(hw).checkTail()).seqNum).toBeGreaterThanOrEqual(tail)
-    const { records } = await streamOf(hw).readBatch({ seqNum: 0, clamp: true })
-    const trimmed = trims.length
-    if (hasReserve) {
-      expect(trimmed).toBeGreaterThan(0)
-      expect(records[0]!.seqNum).toBeGreaterThanOrEqual(trimmed)
-      expect(records[0]!.body).toBe(BODY)
-    }
-    await hw.close()
-    if (hasReserve) await unlink(join(directory, RESERVE_NAME)).catch(() => {})
-    disk.capacity = disk.used
-  }
 })
 
 /** Resolves to the number of records in an export by another engine on the directory. */

@@ -276,6 +276,18 @@ describe('reclaim', () => {
     await writer.measured()
   })
 
+  test('forgets the ids of commits that are older than an hour', async () => {
+    const schema = newSchema()
+    const session = await openSession({ client: pglite, schema })
+    for (const value of [1, 2]) {
+      await session.commit([{ kind: 'put', collection: 'settings', key: 'a', value }])
+      if (value === 1)
+        await pglite.query(`UPDATE ${schema}.commits SET committed_at = committed_at - 3700000`)
+    }
+    await session.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 100 })
+    expect((await pglite.query(`SELECT 1 FROM ${schema}.commits`)).rows).toHaveLength(1)
+  })
+
   const time = fc.nat({ max: 20 }).map((ms) => NOW + ms)
   const round = fc.record({
     expiries: fc.array(fc.option(time), { maxLength: 4 }),
