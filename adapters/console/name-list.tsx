@@ -8,12 +8,9 @@ import { type LoadNumbers, useListNumbers, type WithNumbers } from './numbers.ts
 import { Button, LoadStatus } from './ui/elements.tsx'
 import { type Column, Table } from './ui/table.tsx'
 
-/** How many names a list loads at first, how many times as many on request, and at the most. */
+/** How many names a list loads at first, and on request: as many as one reply has. */
 const NAMES_MIN = 50
-const NAMES_FACTOR = 4
-const NAMES_MAX = 3200
-/** How many names one reply has at the most. */
-const REPLY_NAMES_MAX = 1000
+const NAMES_MAX = 1000
 
 /** A list of names: a search by prefix, more of them on request, sorted by any column, and actions. */
 export function NameList<Item>(props: {
@@ -36,19 +33,7 @@ export function NameList<Item>(props: {
   const prefix = useDebounced(typed.trim(), 150)
   const [count, setCount] = useState(NAMES_MIN)
   useEffect(() => setCount(NAMES_MIN), [prefix])
-  const loaded = useLoad(
-    async (signal) => {
-      const items: Item[] = []
-      for (;;) {
-        const startAfter = items.length > 0 ? nameOf(items.at(-1)!) : ''
-        const limit = Math.min(count - items.length, REPLY_NAMES_MAX)
-        const page = await load({ prefix, startAfter, limit }, { signal })
-        items.push(...page.items)
-        if (!page.hasMore || items.length >= count) return { items, hasMore: page.hasMore }
-      }
-    },
-    [prefix, count, version],
-  )
+  const loaded = useLoad((signal) => load({ prefix, limit: count }, { signal }), [prefix, count, version])
   const { data, error, isLoading, reload } = loaded
   const numbers = useListNumbers(loadNumbers)
   const [isSortedByNumber, setSortedByNumber] = useState(false)
@@ -113,13 +98,13 @@ export function NameList<Item>(props: {
       {data?.hasMore && (
         <p class="pager">
           {count < NAMES_MAX && (
-            <Button disabled={isLoading} onClick={() => setCount(count * NAMES_FACTOR)}>
+            <Button disabled={isLoading} onClick={() => setCount(NAMES_MAX)}>
               Load more
             </Button>
           )}
           <span>
             {plural(data.items.length, noun)} loaded, and there are more. Sorting concerns those that are
-            loaded.
+            loaded; find others by their prefix.
           </span>
         </p>
       )}
