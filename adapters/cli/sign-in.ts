@@ -6,6 +6,7 @@ import type { NodeHandler } from '../node/index.ts'
 const TOKEN_ID = 'console-sign-in'
 const TOKEN_VALID_MS = 12 * 3_600_000
 const CODE_VALID_MS = 600_000
+const UNKNOWN_CODE = 'the link was used, or has expired; restart the server for a new one'
 
 const EVERYTHING: AccessScopeInput = {
   basins: { prefix: '' },
@@ -63,16 +64,14 @@ export class SignIn {
         res.end(JSON.stringify(body))
       }
       this.exchange(req.headers.authorization?.replace(/^Bearer /, '') ?? '').then(
-        (token) => (token === undefined ? reply(401, UNKNOWN_CODE) : reply(200, { access_token: token })),
+        (token) =>
+          token === undefined
+            ? reply(401, { code: 'authn', message: UNKNOWN_CODE })
+            : reply(200, { access_token: token }),
         () => reply(500, { code: 'internal', message: 'the access token could not be issued' }),
       )
     }
   }
-}
-
-const UNKNOWN_CODE = {
-  code: 'authn',
-  message: 'the link was used, or has expired; restart the server for a new one',
 }
 
 function hashOf(code: string): Buffer {

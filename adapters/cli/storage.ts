@@ -38,12 +38,7 @@ export function parseStorageLocation(text: string): StorageLocation {
   }
   if (scheme === 'postgres' || scheme === 'postgresql') {
     // The error does not quote the URL, nor does the description: it may contain a password.
-    if (!URL.canParse(text)) {
-      throw new CliError(
-        2,
-        'invalid URL in `--storage`; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE',
-      )
-    }
+    if (!URL.canParse(text)) throw invalidUrl('expected postgres://USER:PASSWORD@HOST:PORT/DATABASE')
     const { host, pathname } = new URL(text)
     const description = `PostgreSQL at ${printable(host + pathname)}`
     return { kind: 'database', text: description, open: ({ postgres }) => postgres(text) }
@@ -51,13 +46,10 @@ export function parseStorageLocation(text: string): StorageLocation {
   if (scheme === 's3') {
     const [location = '', query] = text.split('?')
     const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/i.exec(location) ?? []
-    if (bucket === '') throw new CliError(2, 'invalid URL in `--storage`; expected s3://BUCKET/PREFIX')
+    if (bucket === '') throw invalidUrl('expected s3://BUCKET/PREFIX')
     const options = bucketOptions(new URLSearchParams(query))
-    return {
-      kind: 'bucket',
-      text: `bucket ${printable(text)}`,
-      open: ({ s3 }) => s3(bucket, prefix, options),
-    }
+    const description = `bucket ${printable(text)}`
+    return { kind: 'bucket', text: description, open: ({ s3 }) => s3(bucket, prefix, options) }
   }
   if (scheme === undefined && /^\.{1,2}$|[/\\]/.test(text)) return directoryAt(text)
   // Only the scheme is quoted: the rest of a URL may contain a password.
@@ -85,20 +77,19 @@ function bucketOptions(query: URLSearchParams): BucketOptions {
 
 /** The path of a `file:` or `sqlite:` URL. As in SQLite, the scheme may be followed by a relative path. */
 function filePath(url: string): string {
-  const colon = url.indexOf(':')
-  const rest = url.slice(colon + 1)
+  const rest = url.slice(url.indexOf(':') + 1)
   try {
     if (/[?#]/.test(rest)) throw new Error('a query or a fragment is not supported')
     const path = rest.startsWith('//') ? fileURLToPath(`file:${rest}`) : decodeURIComponent(rest)
     if (path === '') throw new Error('the path is empty')
     return path
   } catch (error) {
-    const message = printable((error as Error).message)
-    throw new CliError(
-      2,
-      `invalid \`${url.slice(0, colon).toLowerCase()}:\` URL in \`--storage\`: ${message}`,
-    )
+    throw invalidUrl(printable((error as Error).message))
   }
+}
+
+function invalidUrl(problem: string): CliError {
+  return new CliError(2, `invalid URL in \`--storage\`: ${problem}`)
 }
 
 /** Opens an engine that owns the storage. Creates a missing directory. */

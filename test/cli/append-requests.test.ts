@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type HeadwaterError, open, type ProducerBatch, type Stream, systemClock } from '../../src/index.ts'
+import { open, systemClock } from '../../src/index.ts'
 import { fakeTerminal, run } from './run.ts'
 
 const URL = 'http://127.0.0.1:8787'
@@ -52,18 +52,6 @@ async function advanceUntil({ exitCode, advance }: ReturnType<typeof run>): Prom
     if (!isOver) advance(1_000)
     return isOver
   })
-}
-
-/** Stores a record as the next batch of a producer, which the errors of the server give away if it exists. */
-async function forgeNext(stream: Stream, id: string): Promise<void> {
-  const failureOf = (producer: ProducerBatch) =>
-    stream.append('forged', { producer }).then(
-      () => undefined,
-      (error: HeadwaterError) => error,
-    )
-  const epoch = (await failureOf({ id, epoch: 0, seq: 1 }))?.producerEpoch ?? 0
-  const seq = (await failureOf({ id, epoch, seq: 1_000 }))?.expectedSeq ?? 0
-  await stream.append('forged', { producer: { id, epoch, seq } })
 }
 
 function* encoded(chunks: Iterable<string>) {
@@ -252,26 +240,6 @@ describe('append to a server', () => {
     ])
     const bodies = await records()
     expect(bodies).toEqual(Array.from(bodies, (_, index) => `line ${index}`))
-  })
-
-  it('stores every line when another writer appends as producers whose ids it can guess', async () => {
-    const { fetch, stream, records } = await server(async (send, index) => {
-      if (index === 1) for (let i = 0; i < 64; i++) await forgeNext(stream, `headwater-append-${i}`)
-      return send()
-    })
-    const writer = append(numbered(3), { fetch })
-    expect(await writer.exitCode).toBe(0)
-    expect((await records()).filter((body) => body !== 'forged')).toEqual(['line 0', 'line 1', 'line 2'])
-  })
-
-  it('appends when another writer has used up the epochs of the ids that it can guess', async () => {
-    const { fetch, stream, records } = await server()
-    for (let i = 0; i < 64; i++) {
-      const producer = { id: `headwater-append-${i}`, epoch: Number.MAX_SAFE_INTEGER, seq: 0 }
-      await stream.append('forged', { producer })
-    }
-    expect(await append(numbered(1), { fetch }).exitCode).toBe(0)
-    expect((await records()).at(-1)).toBe('line 0')
   })
 
   it('appends as one producer a run, with 128 random bits in its id', async () => {

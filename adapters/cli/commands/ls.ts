@@ -134,18 +134,12 @@ function countOf(count: number): string {
   return count.toLocaleString('en-US')
 }
 
-/** The known facts about a stream. A member that is not known is undefined. */
-interface StreamDetails {
-  readonly firstSeqNum: number | undefined
-  readonly nextSeqNum: number | undefined
-  /** Records between both, commands included. */
-  readonly records: number | undefined
-  /** The timestamp of the last record, in milliseconds since the Unix epoch. */
-  readonly lastWrite: number | undefined
-}
-
-/** Resolves to what a request for the first record tells: it has the tail, too. */
-export async function streamDetails(stream: Stream): Promise<StreamDetails> {
+/**
+ * Resolves to what a request for the first record tells, which has the tail, too: positions, the number of
+ * records between them (commands included), and the time of the last one in milliseconds. A member that is not
+ * known is undefined.
+ */
+export async function streamDetails(stream: Stream) {
   const first = await ifKnown(stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes' }))
   const tail = first?.tail ?? (await ifKnown(stream.checkTail()))
   const nextSeqNum = tail?.seqNum

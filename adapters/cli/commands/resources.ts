@@ -1,12 +1,7 @@
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
 import { type Headwater, HeadwaterError } from '../../../src/index.ts'
-import type {
-  BasinReconfiguration,
-  RetentionPolicy,
-  StreamConfig,
-  StreamReconfiguration,
-} from '../../../src/model/config.ts'
+import type { BasinReconfiguration, StreamConfig, StreamReconfiguration } from '../../../src/model/config.ts'
 import { basinConfigJson, streamConfigJson } from '../../../src/wire/json-config.ts'
 import { BASIN_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
 import { type CliContext, delay } from '../context.ts'
@@ -43,7 +38,9 @@ function configOptions<Args extends unknown[], Options extends OptionValues>(
     choices: Choices,
   ) => new Option(flags, description).choices(choices)
   return command
-    .option('--retention <DURATION>', 'How long records are kept: 12h, 30d, ... or forever', retentionSetting)
+    .option('--retention <DURATION>', 'How long records are kept: 12h, 30d, ... or forever', (text) =>
+      text === 'default' ? text : retention(text),
+    )
     .addOption(choice('--storage-class <CLASS>', 'How fast appends are acknowledged', CLASSES))
     .addOption(choice('--timestamping <MODE>', 'Where timestamps come from', MODES))
     .addOption(choice('--uncapped <BOOLEAN>', 'Whether timestamps may lie in the future', BOOLEANS))
@@ -57,10 +54,6 @@ function configOptions<Args extends unknown[], Options extends OptionValues>(
       choice('--create-on-append <BOOLEAN>', 'Basins only: whether appends create streams', BOOLEANS),
     )
     .addOption(choice('--create-on-read <BOOLEAN>', 'Basins only: whether reads create streams', BOOLEANS))
-}
-
-function retentionSetting(text: string): RetentionPolicy | 'default' {
-  return text === 'default' ? text : retention(text)
 }
 
 function deletionSetting(text: string): StreamConfig['deleteOnEmpty'] | 'default' {
