@@ -11,14 +11,12 @@ export interface LiveBatch {
 }
 
 /**
- * Returns a live batch with the tail that the append left (docs/protocol.md "Session batches"). `head` is
- * that of this append, or of a later one.
+ * Returns a live batch with the tail of a head, which is that of its append or of a later one (docs/protocol.md
+ * "Session batches"). The end of the block need not be a tail: it may be a part of an append.
  */
 export function liveBatch(block: StoredBlock, head: Head): LiveBatch {
-  const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
-  const isLast = head.tail.seqNum === endSeqNum
-  const lastTail = head.writeState === undefined ? head.tail : streamTailOf(head)
-  const tail: StreamTail = isLast ? lastTail : { seqNum: endSeqNum, timestamp: lastTimestamp }
+  const { firstSeqNum, endSeqNum, meteredBytes } = block
+  const tail: StreamTail = head.writeState === undefined ? head.tail : streamTailOf(head)
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
   const batch = new ReadBatch(new RecordBatch(undefined, [block.data]), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }

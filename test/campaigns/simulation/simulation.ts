@@ -14,7 +14,12 @@ import { Closer, IdempotentWriter, LastWriter, Writer } from './actors/writers.t
 import { checkOverdue } from './checks/check-removal.ts'
 import { type Sabotage, World } from './world.ts'
 
-export const SIMULATION: SeedCampaign = { name: 'sim', steps: 400, regressions: [339, 569, 843, 4018], play }
+export const SIMULATION: SeedCampaign = {
+  name: 'sim',
+  steps: 400,
+  regressions: [339, 569, 843, 4018, 5138, 5182],
+  play,
+}
 
 /** The turns of the event loop that let everything run that waits for neither a storage nor a clock. */
 const TURNS = 3

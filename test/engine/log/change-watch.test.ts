@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
+import { splitting } from '../../storage/wrapped-storage.ts'
 import { silent, testClock, testStorage } from '../../support/index.ts'
 
 describe('a storage with unreliable notifications', () => {
@@ -35,4 +36,32 @@ describe('a storage with unreliable notifications', () => {
       expect(clock.pending).toBe(0)
     },
   )
+})
+
+it('followers get an append of another engine in parts with the tail behind all of it', async () => {
+  const storage = splitting()
+  const clock = testClock({ now: 1_000_000 })
+  const [writer, hw] = [await open({ storage, clock }), await open({ storage, clock })]
+  await writer.ensureBasin('basin')
+  await writer.basin('basin').ensureStream('s')
+  const batches: (readonly [last: number, tail: number | undefined])[] = []
+  const following = (async () => {
+    const stream = hw.basin('basin').stream('s')
+    for await (const { lastSeqNum, tail } of stream.follow({ seqNum: 0, count: 3 }).batches()) {
+      batches.push([lastSeqNum, tail?.seqNum])
+    }
+  })()
+  await clock.settle()
+  await writer
+    .basin('basin')
+    .stream('s')
+    .append(['a', 'b', 'c'].map((body) => body.repeat(50_000)))
+  await clock.settle()
+  await following
+  expect(batches).toEqual([
+    [0, 3],
+    [1, 3],
+    [2, 3],
+  ])
+  await Promise.all([hw.close(), writer.close()])
 })
