@@ -65,3 +65,29 @@ it('followers get an append of another engine in parts with the tail behind all 
   ])
   await Promise.all([hw.close(), writer.close()])
 })
+
+it('followers get all that another engine appended before it closed the stream', async () => {
+  const storage = testStorage()
+  const clock = testClock({ now: 1_000_000 })
+  const [writer, hw] = [await open({ storage, clock }), await open({ storage, clock })]
+  await writer.ensureBasin('basin')
+  await writer.basin('basin').ensureStream('s')
+  const tails: unknown[] = []
+  const following = (async () => {
+    for await (const { lastSeqNum, tail } of hw.basin('basin').stream('s').follow({ seqNum: 0 }).batches()) {
+      tails.push([lastSeqNum, tail?.closed])
+    }
+  })()
+  await clock.settle()
+  const written = writer.basin('basin').stream('s')
+  await Promise.all([written.append('a'), written.append('b'), written.close()])
+  await clock.settle()
+  await following
+  // A client ends, and a mirror rests, at the first tail that is closed.
+  expect(tails).toEqual([
+    [0, undefined],
+    [1, undefined],
+    [2, true],
+  ])
+  await Promise.all([hw.close(), writer.close()])
+})
