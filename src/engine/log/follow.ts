@@ -28,6 +28,9 @@ export interface ReadCursorOptions extends WaitTimerOptions {
   readonly onClose: () => void
 }
 
+/** Encoding a record takes about as long as writing so many bytes. */
+const RECORD_BYTES = 64
+
 /** An event, the end of the read, or what to do for the next event. */
 type Step = ReadEvent | undefined | 'go on' | 'wait'
 
@@ -54,6 +57,8 @@ export class ReadCursor implements RecordCursor, Follower {
   #limits: ReadLimits
   /** The end of the history: the tail when the read was opened or when it last fell behind. */
   #end: number
+  /** What was read of the history since the read has waited for its turn, in bytes of equal work. */
+  #sinceTurn = 0
   #unfollow: (() => void) | undefined
   /** Settles the promise of the call that is under way. */
   #call: { resolve(event?: ReadEvent): void; reject(error: unknown): void } | undefined
@@ -161,6 +166,8 @@ export class ReadCursor implements RecordCursor, Follower {
    * promises for each event of each follower.
    */
   #advance(): void {
+    // It may have been closed between a step and this turn.
+    if (this.#isClosed()) return
     try {
       let step: MaybePromise<Step> = 'go on'
       while (step === 'go on') step = this.#phase === 'history' ? this.#catchUp() : this.#nextLive()
@@ -267,8 +274,10 @@ export class ReadCursor implements RecordCursor, Follower {
 
   async #nextBatchOfHistory(): Promise<ReadBatch | undefined> {
     const { batch, next, ended } = await this.#history.next(this.#position, this.#end, this.#limits)
-    const bytes = batch?.meteredBytes ?? 0
-    if (bytes > SMALL_BYTES) await this.#options.budget.turnFor(bytes)
+    const bytes = this.#sinceTurn + (batch?.meteredBytes ?? 0)
+    const needsTurn = bytes > SMALL_BYTES
+    this.#sinceTurn = RECORD_BYTES * (batch?.count ?? 0) + (needsTurn ? 0 : bytes)
+    if (needsTurn) await this.#options.budget.turnFor(bytes)
     // What was read may continue another history than what was delivered.
     const isGone = this.#log.isDeleted || (this.#log.isStale && !(await this.#log.refresh()))
     if (this.#isClosed()) return undefined

@@ -56,3 +56,23 @@ it.each<[string, (stream: Awaited<ReturnType<typeof startBurst>>['other']) => Pr
   expect(burst.isOver).toBe(false)
   await done
 })
+
+it('lets others have turns between batches of short records', async () => {
+  const hw = await open({ storage: memory(), clock: testClock() })
+  onTestFinished(() => hw.close())
+  const stream = hw.basin('basin').stream('short')
+  const batch = Array.from({ length: 1000 }, () => 'x')
+  for (let count = 0; count < 40; count++) await stream.append(batch)
+  let [delivered, isOver] = [0, false]
+  const reading = (async () => {
+    for await (const _ of stream.follow({ seqNum: 0, count: 40_000 }).batches()) delivered++
+    isOver = true
+  })()
+  while (!isOver) {
+    const before = delivered
+    await macrotask()
+    expect(delivered - before).toBeLessThanOrEqual(30)
+  }
+  await reading
+  expect(delivered).toBe(40)
+})

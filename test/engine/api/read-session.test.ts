@@ -40,6 +40,22 @@ const baseline = 2
 
 onEveryKindOfStorage(() =>
   describe('read sessions', () => {
+    it('leave no timer, in whichever moment they are aborted', async () => {
+      const { stream, clock } = await openEngine()
+      await stream.append('a')
+      const timers = clock.pending
+      for (let moments = 0; moments < 20; moments++) {
+        const controller = new AbortController()
+        const read = stream.read({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal })
+        const first = outcomeOf(read[Symbol.asyncIterator]().next())
+        for (let moment = 0; moment < moments; moment++) await null
+        controller.abort()
+        await first
+        await macrotask()
+        expect(clock.pending).toBe(timers)
+      }
+    })
+
     it('deliver history, a heartbeat, then live batches with tails', async () => {
       const engine = await openEngine({ random: () => 0.5 })
       const { stream, clock } = engine
