@@ -114,19 +114,20 @@ async function* generateAcks<Input>(
   try {
     const opened = await unlessAborted(ending, open(), (late) => late.close())
     session = opened
-    const sessionEnded = new Promise<Step>((resolve) => {
-      // The session can fail while the source is idle; by then all of its acks have been delivered.
-      const subscription = opened.acks$.subscribe({
-        error: (error: unknown) => {
-          failure ??= { error }
-          resolve('done')
-        },
-      })
-      unsubscribe = () => subscription.unsubscribe()
-    })
     const outstanding: Promise<AppendAck>[] = []
     let submitting: Promise<Step> | undefined
     let isDone = false
+    /** Ends the wait for the next step. */
+    let stopWaiting = (_: Step): void => {}
+    // The session can fail while the source is idle; by then all of its acks have been delivered.
+    const subscription = opened.acks$.subscribe({
+      error: (error: unknown) => {
+        failure ??= { error }
+        isDone = true
+        stopWaiting('done')
+      },
+    })
+    unsubscribe = () => subscription.unsubscribe()
     const submitNext = async (): Promise<Step> => {
       try {
         const input = await inputs.next()
@@ -145,13 +146,16 @@ async function* generateAcks<Input>(
     while (!isDone || outstanding.length > 0) {
       if (!isDone && outstanding.length < OUTSTANDING_MAX) submitting ??= submitNext()
       const first = outstanding[0]?.then(() => 'acked' as const)
-      const ended: Promise<Step> | undefined = isDone ? undefined : sessionEnded
-      const steps: Promise<Step>[] = [first, submitting, ended].filter((step) => step !== undefined)
+      // Made for each step: a promise that lasts would keep something of every race.
+      const stopped = new Promise<Step>((resolve) => {
+        stopWaiting = resolve
+      })
+      const steps: Promise<Step>[] = [first, submitting, stopped].filter((step) => step !== undefined)
       const winner = await unlessAborted(ending, Promise.race(steps))
       if (winner === 'acked') yield await outstanding.shift()!
       else {
         submitting = undefined
-        isDone = winner === 'done'
+        isDone ||= winner === 'done'
       }
     }
     if (failure !== undefined) throw failure.error

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { open } from '../../../src/index.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
+import { macrotask } from '../../../src/runtime/macrotask.ts'
 import {
   codeOf,
   deferred,
@@ -174,6 +175,41 @@ onEveryKindOfStorage(() =>
       if (how === 'return() is called') await acks.return()
       if (how === 'the engine closes') await hw.close()
       expect(await pending).toBe(expected)
+    })
+
+    it('keeps nothing of the appends that are acknowledged', async () => {
+      const { stream } = await openEngine()
+      const waiting = new Map<unknown, number>()
+      let most = 0
+      const { then } = Promise.prototype
+      const count = (promise: unknown, change: number) => {
+        waiting.set(promise, (waiting.get(promise) ?? 0) + change)
+        most = Math.max(most, waiting.get(promise)!)
+      }
+      // A promise keeps all that waits for it until it settles. `Promise.race` calls `then` of each.
+      Reflect.set(Promise.prototype, 'then', function (this: Promise<unknown>, ...callbacks: unknown[]) {
+        count(this, 1)
+        const counted = callbacks.map(
+          (callback) =>
+            typeof callback === 'function' &&
+            ((value: unknown) => {
+              count(this, -1)
+              return callback(value)
+            }),
+        )
+        return Reflect.apply(then, this, counted)
+      })
+      onTestFinished(() => void Reflect.set(Promise.prototype, 'then', then))
+      let stored = 0
+      async function* source() {
+        for (let count = 0; count < 150; count++) {
+          yield 'x'
+          while (stored <= count) await macrotask()
+        }
+      }
+      for await (const { end } of stream.appendAll(source())) stored = end.seqNum
+      expect(stored).toBe(150)
+      expect(most).toBeLessThan(100)
     })
 
     it('closes the source when its consumer stops', async () => {
