@@ -32,8 +32,6 @@ export interface DocumentVersions {
 export interface LogHeads {
   /** Returns the head of a log, or undefined if there is none. Not modified. */
   headOf(logId: string): Head | undefined
-  /** Returns whether something of a deleted log is left, so that its id is in use. False by default. */
-  hasRemains?(logId: string): boolean
 }
 
 /** The outcome of a commit for one document. */
@@ -116,7 +114,7 @@ function planLog(logs: Map<string, LogUpdate>, change: LogChange, heads: LogHead
   let head: Head | undefined
   let problem: string | false | undefined
   if (kind === 'create-log') {
-    problem = (update || current || heads.hasRemains?.(logId)) && 'already exists'
+    problem = (update || current) && 'already exists'
     isNew = true
     head = emptyHead(change.epoch, change.createdAt, change.start)
   } else if (kind === 'set-epoch') {

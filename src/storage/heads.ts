@@ -19,18 +19,6 @@ export function assertExpectedHead(logId: string, head: Head | undefined, expect
   if (conflict !== undefined) throw conflict
 }
 
-/** Returns a copy of a head that a caller may modify. */
-export function copyHead(head: Head): Head {
-  const { tail, trims, extensions, writeState } = head
-  return {
-    ...head,
-    tail: { ...tail },
-    trims: trims.map((trim) => ({ ...trim })),
-    ...(extensions && { extensions: extensions.map((extension) => ({ ...extension })) }),
-    ...(writeState && { writeState: structuredClone(writeState) }),
-  }
-}
-
 /** Returns the identity of a head, which an append that is sequenced against this head expects. */
 export function identityOf(head: Head): HeadIdentity {
   return { epoch: head.epoch, seqNum: head.tail.seqNum, appendId: head.appendId }

@@ -49,7 +49,6 @@ export { GroupCommit, type PendingItem } from './group-commit.ts'
 export {
   appendConflict,
   assertExpectedHead,
-  copyHead,
   emptyHead,
   hasNewTrim,
   identityOf,

@@ -15,10 +15,7 @@ function plan(changes: readonly CatalogChange[]) {
       versionOf: (collection, key) => (collection === 'streams' && key === 'old' ? 5 : undefined),
       nextVersion: () => ++version,
     },
-    {
-      headOf: (logId) => (logId === 'log' ? HEAD : undefined),
-      hasRemains: (logId) => logId === 'gone',
-    },
+    { headOf: (logId) => (logId === 'log' ? HEAD : undefined) },
   )
 }
 
@@ -109,7 +106,6 @@ describe('a commit', () => {
     ['a version that an earlier change replaced', [put('old', 1), check('old', 5)]],
     ['a log that exists', [create('log')]],
     ['a log that an earlier change created', [create('new'), create('new')]],
-    ['a log of which something is left', [create('gone')]],
     ['a log that an earlier change deleted', [deleteLog('log'), create('log')]],
     ['the epoch of a missing log', [setEpoch('new')]],
     ['the epoch of a log that an earlier change deleted', [deleteLog('log'), setEpoch('log')]],

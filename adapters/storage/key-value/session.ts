@@ -24,7 +24,6 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { GroupCommit } from '../../../src/storage/group-commit.ts'
-import { copyHead } from '../../../src/storage/heads.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { appendGroup } from './append-group.ts'
 import {
@@ -101,7 +100,7 @@ export class KeyValueSession implements StorageSession {
   head(logId: string): Promise<Head | undefined> {
     return this.#calls.run(async () => {
       const { log } = await this.#logs.current(logId)
-      return log && copyHead(log.head)
+      return log?.head
     })
   }
 
@@ -198,10 +197,7 @@ async function draftCommit(
     },
     nextVersion: randomVersion,
   }
-  const plan = planCommit(changes, versions, {
-    headOf: (logId) => entries.get(logId)!.log?.head,
-    hasRemains: (logId) => entries.get(logId)!.value !== undefined,
-  })
+  const plan = planCommit(changes, versions, { headOf: (logId) => entries.get(logId)!.log?.head })
   const draft = new Draft(changes.some(({ kind }) => kind === 'delete' || kind === 'delete-log'))
   for (const name of expected) {
     const { key, value } = documents.get(name)!

@@ -15,7 +15,7 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { StorageFailure, storageClosed } from '../../../src/storage/errors.ts'
-import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
+import { hasNewTrim } from '../../../src/storage/heads.ts'
 import { ChangeNotifier, SessionCalls } from '../../../src/storage/session-calls.ts'
 import type { Medium } from '../media/medium.ts'
 import type { StoredDocument } from './changes.ts'
@@ -125,8 +125,7 @@ export class LogSession implements StorageSession {
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    const head = this.#open().state.logs.get(logId)?.head
-    return head && copyHead(head)
+    return this.#open().state.logs.get(logId)?.head
   }
 
   async append(request: AppendRequest): Promise<void> {

@@ -13,7 +13,6 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
-import { copyHead } from '../../../src/storage/heads.ts'
 import { ChangeNotifier } from '../../../src/storage/session-calls.ts'
 import { MemoryCatalog } from './catalog.ts'
 import { MemoryLogs } from './logs.ts'
@@ -65,8 +64,7 @@ export class MemorySession implements StorageSession {
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    const head = this.#open().logs.headOf(logId)
-    return head && copyHead(head)
+    return this.#open().logs.headOf(logId)
   }
 
   append(request: AppendRequest): Promise<void> {

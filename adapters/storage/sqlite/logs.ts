@@ -44,11 +44,6 @@ export class SqliteLogs implements LogHeads {
     return (row?.metered_bytes ?? 0) as number
   }
 
-  /** Whether blocks of a deleted log with this id are left. */
-  hasRemains(logId: string): boolean {
-    return this.#tables.first('SELECT 1 FROM headwater_logs WHERE id = ?', logId) !== undefined
-  }
-
   apply({ logId, head, isNew }: LogUpdate): void {
     if (head === undefined) {
       this.#tables.run('UPDATE headwater_logs SET head = NULL, trimmed_at = 0 WHERE id = ?', logId)
