@@ -157,18 +157,21 @@ export const catalogCases: Cases = {
     const [first, second] = [await harness.open(), await harness.other()]
     for (let round = 0; round < 20; round++) {
       const expect = round === 0 ? null : await versionOf(first, 'a')
+      const logId = `log-${round}`
+      const createsLog = round % 2 === 1
       const attempts = [first, second, second].map((session, i) =>
         session.commit([
           put(`by-${i}`, round),
           put('a', `${round}/${i}`, expect),
-          { kind: 'create-log', logId: `log-${round}`, epoch: i + 1, createdAt: NOW },
+          // What is expected of logs would otherwise hide that nothing is expected of documents any more.
+          ...(createsLog ? [{ kind: 'create-log', logId, epoch: i + 1, createdAt: NOW } as const] : []),
         ]),
       )
       const won = await winners(attempts, 'commit')
       equal(won.length, 1, 'number of commits that were made')
       for (const session of [first, second]) {
         equal(await valueAt(session, 'a'), `${round}/${won[0]}`, 'value')
-        equal((await session.head(`log-${round}`))?.epoch, won[0]! + 1, 'epoch of the log')
+        equal((await session.head(logId))?.epoch, createsLog ? won[0]! + 1 : undefined, 'epoch of the log')
         for (const i of [0, 1, 2]) {
           const wrote = (await valueAt(session, `by-${i}`)) === round
           equal(wrote, i === won[0], `whether commit ${i} wrote its other document`)

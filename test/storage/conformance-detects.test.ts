@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { conformanceSuite } from '../../adapters/conformance/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import type { Storage } from '../../src/storage/contract.ts'
+import type { CatalogChange, Storage } from '../../src/storage/contract.ts'
+import { StorageConflict } from '../../src/storage/errors.ts'
 import { identityOf } from '../../src/storage/heads.ts'
 import { type Change, wrapped } from './wrapped-storage.ts'
 
@@ -22,15 +23,20 @@ const BROKEN: readonly (readonly [breaks: string, topic: string, make: () => Sto
   [
     'ignores the expected versions of documents',
     'catalog',
+    changed((session) => ({ commit: (changes) => session.commit(changes.map(unconditional)) })),
+  ],
+  [
+    'looks at the expected versions of documents before a commit, not in it',
+    'catalog',
     changed((session) => ({
-      commit: (changes) =>
-        session.commit(
-          changes.map((change) => {
-            if (change.kind !== 'put' && change.kind !== 'delete') return change
-            const { expect: _, ...unconditional } = change
-            return unconditional
-          }),
-        ),
+      async commit(changes) {
+        for (const change of changes) {
+          if (!('collection' in change) || change.expect === undefined) continue
+          const version = (await session.get(change.collection, change.key))?.version ?? null
+          if (version !== change.expect) throw new StorageConflict('another version')
+        }
+        await session.commit(changes.map(unconditional))
+      },
     })),
   ],
   [
@@ -140,6 +146,13 @@ const BROKEN: readonly (readonly [breaks: string, topic: string, make: () => Sto
     () => ({ ...memory(), manifest: { ...memory().manifest, name: 'x' } }),
   ],
 ]
+
+/** Puts or deletes a document whatever its version is. */
+function unconditional(change: CatalogChange): CatalogChange {
+  if (change.kind !== 'put' && change.kind !== 'delete') return change
+  const { expect: _, ...any } = change
+  return any
+}
 
 /** Each opening begins with nothing. */
 function forgetful(): Storage {
