@@ -123,9 +123,9 @@ export class HttpCore {
   }
 
   /**
-   * Returns the engine with the caller's permissions. Throws or rejects with 401 `authn` or 403 `permission_denied`
-   * before the body is read, as far as the address of the request names the resource; the engine checks every
-   * call again.
+   * Returns the engine with the caller's permissions. Throws or rejects with 401 `authn` or 403
+   * `permission_denied` before the body is read, as far as the address of the request names the resource; the
+   * engine checks every call again.
    */
   #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Engine> {
     const { auth, allowedOrigins, publicMetrics, retention } = this.#settings

@@ -58,9 +58,10 @@ export function applyCommand(state: StreamState, command: Command, seqNum: numbe
   return trimPoint > state.trimPoint ? { ...state, trimPoint } : state
 }
 
-/** The tail as callers receive it. */
+/** A copy of the tail, for callers: they may write to it. */
 export function streamTailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'writeState'>): StreamTail {
-  return writeState?.closed ? { ...tail, closed: true } : tail
+  const { seqNum, timestamp } = tail
+  return writeState?.closed ? { seqNum, timestamp, closed: true } : { seqNum, timestamp }
 }
 
 export interface Refused {
@@ -82,13 +83,15 @@ function storedOutcome(state: StreamState, batch: AppendBatch): Duplicate | Refu
   const known = producer && findProducer(writeState?.producers, producer.id)
   // This batch, or an earlier one of its epoch.
   if (producer !== undefined && known?.epoch === producer.epoch && producer.seq <= known.seq) {
-    if (producer.seq === known.seq) return { kind: 'duplicate', start: known.start, end: known.end }
+    const { start, end } = known
+    if (producer.seq === known.seq) return { kind: 'duplicate', start: { ...start }, end: { ...end } }
     return refuse(alreadyAppended(known))
   }
   if (!writeState?.closed) return undefined
   // Closing again has no effect, except that a producer learns that the batch is not its own.
   if (producer === undefined && onlyCloses(batch)) {
-    return { kind: 'duplicate', start: { seqNum: tail.seqNum - 1, timestamp: tail.timestamp }, end: tail }
+    const { seqNum, timestamp } = tail
+    return { kind: 'duplicate', start: { seqNum: seqNum - 1, timestamp }, end: { seqNum, timestamp } }
   }
   const { seqNum } = tail
   return refuse(new HeadwaterError('stream_closed', `the stream was closed at ${seqNum}`, { seqNum }))
@@ -167,7 +170,8 @@ export function withAppend(
   const others = producers.filter((one) => one.id !== id).slice(-(PRODUCERS_MAX - 1))
   return {
     ...state,
-    producers: [...others, { id, epoch, seq, appendedAt, start, end }],
+    // Copies: callers receive `start` and `end`.
+    producers: [...others, { id, epoch, seq, appendedAt, start: { ...start }, end: { ...end } }],
     ...(streamSeq !== undefined && { streamSeq }),
   }
 }
@@ -239,7 +243,13 @@ export function sequence(
   return {
     kind: 'sequenced',
     records,
-    next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken, writeState },
+    next: {
+      // Not `end`, which the caller receives.
+      tail: { seqNum, timestamp },
+      trimPoint: next.trimPoint,
+      fencingToken: next.fencingToken,
+      writeState,
+    },
     start,
     end,
   }

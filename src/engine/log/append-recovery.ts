@@ -119,8 +119,7 @@ export const CONFLICTED: AppendState = { kind: 'conflicted' }
 export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
   for (const { state } of entries) if (state.kind === 'written') target.onDurable(state)
   const { head } = target
-  // Most streams are not closed, and a call costs more than the comparison.
-  const tail = head.writeState === undefined ? head.tail : streamTailOf(head)
+  const tail = streamTailOf(head)
   for (const entry of entries) {
     const { state } = entry
     if (state.kind === 'written') {

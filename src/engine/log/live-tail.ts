@@ -11,13 +11,15 @@ export interface LiveBatch {
 }
 
 /**
- * Returns a live batch with the tail of a head, which is that of its append or of a later one (docs/protocol.md
- * "Session batches"). The end of the block need not be a tail: it may be a part of an append. Only the last
- * batch of a stream has a tail that is closed, because its receiver expects nothing more.
+ * Returns a live batch with the tail of a head, which is that of its append or of a later one
+ * (docs/protocol.md "Session batches"). The end of the block need not be a tail: it may be a part of an
+ * append. Only the last batch of a stream has a tail that is closed, because its receiver expects nothing
+ * more.
  */
 export function liveBatch(block: StoredBlock, head: Head): LiveBatch {
   const { firstSeqNum, endSeqNum, meteredBytes } = block
-  const tail: StreamTail = endSeqNum === head.tail.seqNum ? streamTailOf(head) : head.tail
+  const isLast = endSeqNum === head.tail.seqNum
+  const tail = streamTailOf(isLast ? head : { tail: head.tail })
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
   const batch = new ReadBatch(new RecordBatch(undefined, [block.data]), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }

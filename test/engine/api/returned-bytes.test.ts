@@ -65,3 +65,46 @@ describe('a stream in memory', () => {
     ])
   })
 })
+
+describe('positions that a caller writes to', () => {
+  const producer = { id: 'producer', epoch: 0, seq: 0 }
+
+  it.each<[string, (stream: Stream) => Promise<readonly (object | undefined)[]>]>([
+    ['of an ack', async (stream) => Object.values(await stream.append('x'))],
+    ['of the ack of a producer', async (stream) => Object.values(await stream.append('x', { producer }))],
+    ['of a tail', async (stream) => [await stream.checkTail()]],
+    ['of a batch', async (stream) => [(await stream.readBatch({ seqNum: 0 })).tail]],
+    [
+      'of a live batch',
+      async (stream) => {
+        const events = stream.follow({ tailOffset: 0, waitMs: 60_000 }).events()
+        const heartbeat = await events.next()
+        await stream.append('x')
+        const batch = await events.next()
+        await events.return()
+        if (heartbeat.value?.kind !== 'heartbeat' || batch.value?.kind !== 'batch') return []
+        return [heartbeat.value.tail, batch.value.batch.tail]
+      },
+    ],
+  ])('change nothing of the stream: %s', async (_, positionsOf) => {
+    await using engine = await written()
+    const { stream } = engine
+    const positions = await positionsOf(stream)
+    const { seqNum } = await stream.checkTail()
+    expect(positions.length).toBeGreaterThan(0)
+    for (const position of positions) Object.assign(position!, { seqNum: 1_000, timestamp: 0 })
+    expect((await stream.append('next')).start.seqNum).toBe(seqNum)
+    expect((await stream.checkTail()).seqNum).toBe(seqNum + 1)
+  })
+
+  it('leave the ack of a batch as it was for its duplicates', async () => {
+    await using engine = await written()
+    const { stream } = engine
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const { start, end } = await stream.append('x', { producer })
+      expect([start.seqNum, end.seqNum]).toEqual([6, 7])
+      Object.assign(start, { seqNum: 1_000 })
+      Object.assign(end, { seqNum: 1_000 })
+    }
+  })
+})
