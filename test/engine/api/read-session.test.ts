@@ -51,7 +51,7 @@ onEveryKindOfStorage(() =>
         for (let moment = 0; moment < moments; moment++) await null
         controller.abort()
         await first
-        await macrotask()
+        await clock.settle()
         expect(clock.pending).toBe(timers)
       }
     })
