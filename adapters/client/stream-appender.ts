@@ -261,7 +261,8 @@ function encodedFrame(batch: AppendBatch): Pick<PendingFrame, 'message' | 'frame
   let frame: Uint8Array | undefined
   const message = encodeAppendInput(batch, batch, (length) => {
     const head = messageFrameHead(length)
-    frame = new Uint8Array(head.length + length)
+    // All of it is written. Clearing it before would take a tenth of the time of an append.
+    frame = Buffer.allocUnsafeSlow(head.length + length)
     frame.set(head)
     return frame.subarray(head.length)
   })
