@@ -93,12 +93,13 @@ export async function openTables(database: Database, tables: Tables, isReadOnly:
   }
   if (version === VERSION) return
   const { schema } = tables
-  throw version === undefined
-    ? unwrittenFailure('denied', `schema ${schema} has no tables: open it once without \`readOnly\``)
-    : unwrittenFailure(
-        'blocked',
-        `the tables in schema ${schema} have version ${version}; this version of headwater reads ${VERSION}`,
-      )
+  if (version === undefined) {
+    throw unwrittenFailure('denied', `schema ${schema} has no tables: open it once without \`readOnly\``)
+  }
+  const found = `the tables in schema ${schema} have version ${version}`
+  const message = `${found}; this version of headwater reads ${VERSION}`
+  const remedy = 'use another schema, or drop this one, which an earlier preview has left'
+  throw unwrittenFailure('blocked', version < VERSION ? `${message}: ${remedy}` : message)
 }
 
 /**
