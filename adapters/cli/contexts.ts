@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { idFrom, secureRandom } from '../../src/runtime/random.ts'
 import type { CliContext } from './context.ts'
 import { CliError, printable, quoteArg, quotePath } from './errors.ts'
 
@@ -48,12 +49,15 @@ export async function writeContexts(contexts: Contexts, env: Env): Promise<strin
   if (file === undefined) {
     throw new CliError(1, 'there is no configuration directory; set HOME or XDG_CONFIG_HOME')
   }
+  // A name of its own, because another command may replace the file at the same time.
+  const temporary = `${file}.${idFrom(secureRandom)}`
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    await writeFile(`${file}.new`, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600 })
-    await rename(`${file}.new`, file)
+    await writeFile(temporary, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    await rename(temporary, file)
     return file
   } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
     throw new CliError(1, `cannot write ${quotePath(file)}: ${printable((error as Error).message)}`)
   }
 }

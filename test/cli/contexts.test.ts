@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -47,6 +47,14 @@ it('`contexts NAME` chooses another one', async () => {
   const { command, sent } = await user()
   await command('contexts one')
   expect(await sent('ls')).toEqual(['1', ROOT_TOKEN])
+})
+
+it('logins at the same time do not fail, and leave one file', async () => {
+  const { command, file } = await user()
+  const logins = ['a', 'b', 'c'].map((name) => command(`login ${name} --url http://127.0.0.1:3`))
+  expect((await Promise.all(logins)).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
+  expect(await readdir(join(file, '..'))).toEqual(['contexts.json'])
+  expect((await command('contexts')).exitCode).toBe(0)
 })
 
 it('only the user may read the file, and a damaged one is reported without its text', async () => {
