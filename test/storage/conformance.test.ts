@@ -117,7 +117,7 @@ if (Object.keys(DRIVERS).length > 0) {
 
 /** Those that take long, because they are about the largest blocks or about many. */
 const LARGE =
-  /random operations|at most `limit`|any range|encoded size|a large batch|many extended|1,000 producers|many changes|several blocks/
+  /random operations|at most `limit`|any range|encoded size|a large batch|many extended|1,000 producers|several blocks/
 
 describe.each(TARGETS.map((target) => [target.title, target] as const))('%s', (_, target) => {
   const { unopened, make, skips, tags = [], clock } = target
