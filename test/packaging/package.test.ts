@@ -110,7 +110,7 @@ it('contains the sources of the library that its maps name, of declarations too'
   const sources = maps.flatMap((path) =>
     JSON.parse(readFileSync(path, 'utf8')).sources.map((source: string) => resolve(dirname(path), source)),
   )
-  expect(sources).toContain(join(installed, 'src', 'engine', 'open.ts'))
+  expect(sources).toContain(join(installed, 'src', 'engine', 'options.ts'))
   // Neither the sources of programs nor those of bundled dependencies.
   const isOfLibrary = (path: string) =>
     /^(src|adapters(?!.(cli|console|transfer)\b))/.test(relative(installed, path))

@@ -345,11 +345,15 @@ describe('of two processes', () => {
       for (let i = 8; i < 16; i++) await notes(later).append(`${i}${'x'.repeat(700)}`)
       released.resolve()
       const paused = await pausing
-      await (paused && notes(paused).append('late'))?.catch(() => {})
+      // An opening that goes on may take the bucket over from the later one.
+      const isStored = await (paused && notes(paused).append('late'))?.then(
+        () => true,
+        () => false,
+      )
       const all = Array.from({ length: 16 }, (_, i) => `${i}${'x'.repeat(700)}`)
       expect(await bodies(later), step).toEqual(all)
       await later.close()
-      expect(await bodies(await opened(rolling(s3))), step).toEqual(all)
+      expect(await bodies(await opened(rolling(s3))), step).toEqual(isStored ? [...all, 'late'] : all)
     }
   })
 
