@@ -35,7 +35,7 @@ function isInstalled() {
   return installed >= modifiedAt(inProject('package-lock.json'))
 }
 
-/** Builds the JavaScript if it is missing or older than a source, and the type declarations if they are wanted. */
+/** Builds the JavaScript if it is missing or older than a source, and declarations if they are wanted. */
 export function ensureBuilt({ withDeclarations = false } = {}) {
   const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsup.config.ts']
   const newest = Math.max(...sources.map((path) => newestIn(inProject(path))))

@@ -73,7 +73,7 @@ function ackOf(reply: Reply, batch: AppendBatch, isExtended: boolean): AppendAck
   return assertAck(ack, { count: batch.records.length, matchSeqNum: batch.matchSeqNum })
 }
 
-/** What tells the ack of a batch from others. */
+/** Tells the ack of a batch from others. */
 export interface ExpectedAck {
   /** The number of records. */
   readonly count: number

@@ -17,8 +17,14 @@ import {
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
 import { assertValid, HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
-import type { BasinInfo, Provisioned, ProvisionResult, StreamInfo } from '../../src/model/info.ts'
-import { STREAM_CREATION, type StreamCreation } from '../../src/model/info.ts'
+import {
+  type BasinInfo,
+  type Provisioned,
+  type ProvisionResult,
+  STREAM_CREATION,
+  type StreamCreation,
+  type StreamInfo,
+} from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import { requestTokenProblem } from '../../src/model/names.ts'
 import { idFrom, secureRandom } from '../../src/runtime/random.ts'

@@ -30,7 +30,6 @@ import {
 } from '../../src/model/config.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
-import type { StreamMetadata } from '../../src/model/info.ts'
 import {
   type AppendAck,
   type BasinInfo,
@@ -39,6 +38,7 @@ import {
   type Page,
   type Provisioned,
   type StreamInfo,
+  type StreamMetadata,
 } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'

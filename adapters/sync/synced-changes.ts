@@ -7,12 +7,18 @@ import { isCommandShaped, type SequencedRecord, textRecord } from '../../src/mod
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { Condition } from '../../src/runtime/condition.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { StreamChange } from '../../src/sync/changes.ts'
-import { type PendingEntry, pendingAt } from '../../src/sync/changes.ts'
+import { type PendingEntry, pendingAt, type StreamChange } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import { ownNonces } from '../../src/sync/outbox.ts'
-import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
-import { originOf, originValue, withoutOrigin } from '../../src/sync/synced-record.ts'
+import {
+  type BytesContent,
+  type JsonContent,
+  originOf,
+  originValue,
+  type SyncedRecord,
+  type TextContent,
+  withoutOrigin,
+} from '../../src/sync/synced-record.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxLog } from './outbox-log.ts'

@@ -44,7 +44,7 @@ export type InjectedKind = StorageFailureKind | 'conflict'
  * nth: 17 })`.
  */
 export interface StorageFault {
-  /** What was injected. */
+  /** The fault that was injected. */
   readonly fault:
     | 'failure'
     | 'delay'
@@ -71,7 +71,7 @@ interface PlannedFailure {
   readonly after: boolean
 }
 
-/** What the sessions of a faulty storage share. */
+/** The state that the sessions of a faulty storage share. */
 export interface StorageFaults {
   readonly plan: FaultPlan<PlannedFailure | { readonly fault: 'torn read' | 'dropped' }, StorageFault>
   isConnected: boolean

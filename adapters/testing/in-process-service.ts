@@ -141,7 +141,7 @@ type Fetch = typeof globalThis.fetch
 
 /** The open services, by their URL. */
 const open = new Map<string, Fetch>()
-/** What replaces `globalThis.fetch`, and the property before; undefined if it was not an own one. */
+/** The function in place of `globalThis.fetch`, and the property before, undefined if it was inherited. */
 let replacement: Fetch | undefined
 let property: PropertyDescriptor | undefined
 

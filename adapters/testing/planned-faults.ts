@@ -30,7 +30,7 @@ interface Planned<Fault> extends FaultPoint<readonly unknown[]> {
   seen: number
 }
 
-/** What happens to a call: at most one fault, the first that was planned, and every delay. */
+/** The faults of one call: at most one, the first that was planned, and every delay. */
 interface Injection<Fault> {
   /** The number of the call, from 1. */
   readonly call: number

@@ -9,8 +9,12 @@ import {
   type StreamConfig,
 } from '../../src/model/config.ts'
 import { invalid } from '../../src/model/errors.ts'
-import type { StreamInfo } from '../../src/model/info.ts'
-import { assertStreamCreation, type StreamExpiry, type StreamMetadata } from '../../src/model/info.ts'
+import {
+  assertStreamCreation,
+  type StreamExpiry,
+  type StreamInfo,
+  type StreamMetadata,
+} from '../../src/model/info.ts'
 import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
 import { sequencedRecord } from '../../src/model/record.ts'
 import {

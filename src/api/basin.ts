@@ -1,6 +1,12 @@
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../model/config.ts'
-import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
-import { STREAM_CREATION, type StreamCreation } from '../model/info.ts'
+import {
+  type ListQuery,
+  type Page,
+  type Provisioned,
+  STREAM_CREATION,
+  type StreamCreation,
+  type StreamInfo,
+} from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import type { MembersOf } from '../model/validation.ts'
 import { CALL_OPTIONS, type CallOptions, type StreamOptions } from './call-options.ts'

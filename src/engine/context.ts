@@ -5,7 +5,7 @@ import { fromStorage } from './errors.ts'
 import type { EngineSettings } from './options.ts'
 import type { UsageMeter } from './usage.ts'
 
-/** What all parts of an engine share: the settings, with the storage opened. */
+/** The settings of an engine with its storage opened, which all of its parts share. */
 export interface EngineContext extends Omit<EngineSettings, 'storage' | 'usage'> {
   /** Rejects with `HeadwaterError`, or `StorageConflict` for a condition that does not hold. */
   readonly session: StorageSession

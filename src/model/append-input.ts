@@ -122,7 +122,7 @@ export interface AppendBatch extends AppendConditions, BatchPart {
   records: readonly AppendRecord[]
   /** All records in order, in parts within the limits of a batch; absent if the batch is within them. */
   readonly parts?: readonly BatchPart[] | undefined
-  /** Whether byte arrays of the records are the caller's, which nothing may use once its call has returned. */
+  /** Whether byte arrays of the records are the caller's: nothing may use them once its call has returned. */
   isBorrowed?: boolean | undefined
 }
 
@@ -151,8 +151,8 @@ export function appendBatch(
 }
 
 /**
- * Does what {@link appendBatch} does, but leaves byte arrays to the caller. Before its call returns, the batch
- * gets bytes of its own: those of the block that it is encoded in, or copies by {@link ownBytes}.
+ * Does what {@link appendBatch} does, but leaves byte arrays to the caller. Before its call returns, the
+ * batch gets bytes of its own by {@link ownBytes}: those of the block that it is encoded in, or copies.
  */
 export function borrowedBatch(
   input: RecordInput | readonly RecordInput[],
@@ -167,7 +167,7 @@ export function borrowedBatch(
   return batch
 }
 
-/** Gives a batch bytes of its own, if it has none: those of `source`, the same records elsewhere, or copies. */
+/** Gives a borrowed batch bytes of its own: those of `source`, which has the same records, or copies. */
 export function ownBytes(batch: AppendBatch, source?: readonly SequencedRecord[]): void {
   if (!batch.isBorrowed) return
   const copy = source === undefined ? copiedBytes : theSame

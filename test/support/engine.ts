@@ -10,7 +10,7 @@ export interface TestEngine {
   readonly stream: Stream
 }
 
-/** An engine on a virtual clock that shows 1,000,000 ms, with a basin and a stream. It closes with the test. */
+/** An engine on a virtual clock at 1,000,000 ms, with a basin and a stream. It closes with the test. */
 export async function openEngine(options: Partial<OpenOptions> = {}): Promise<TestEngine> {
   const clock = (options.clock as TestClock | undefined) ?? testClock({ now: 1_000_000 })
   const hw = await open({ storage: testStorage(), usage: usageMetrics(), ...options, clock })

@@ -90,7 +90,7 @@ interface AppendOptions
   readonly quiet?: true | undefined
 }
 
-/** How long the lines of a pipe wait for a server: another program makes them, and they would be lost. */
+/** The time that lines of a pipe wait for a server: another program makes them, and they would be lost. */
 const PIPE_RETRY_MS = 60_000
 
 /** Appends one batch after the other, and says what is stored, whatever ends it. */
@@ -113,9 +113,9 @@ async function append(
   let first: AppendAck | undefined
   let last: AppendAck | undefined
   let stored = 0
-  /** How many records of the last batch may be stored without an ack. */
+  /** The number of records of the last batch that may be stored without an ack. */
   let unknown = 0
-  /** Since when the server cannot be reached. */
+  /** The time since which the server cannot be reached. */
   let awaySince: number | undefined
   const giveUp = new AbortController()
 
@@ -133,8 +133,8 @@ async function append(
     // The first record creates what is missing: an input without one must leave no stream.
     const basin = hw.basin(name.basin, { autoCreate: missing !== undefined })
     const stream = basin.stream(name.stream, { encryptionKey: key })
-    // A producer makes batches repeatable, as a condition does. Its id is secret: another writer with the same
-    // id could store a batch in place of the next one, which would then be acknowledged as a duplicate.
+    // A producer makes batches repeatable, as a condition does. Its id is secret: another writer with the
+    // same id could store a batch in place of the next one, which would then be acknowledged as a duplicate.
     const hasProducer = server !== undefined && retryMs > 0 && matchSeqNum === undefined
     const id = `headwater-append-${idFrom(secureRandom)}`
     let producer = hasProducer ? { id, epoch: 0, seq: 0 } : undefined

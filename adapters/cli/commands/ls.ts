@@ -136,8 +136,8 @@ function countOf(count: number): string {
 
 /**
  * Resolves to what a request for the first record tells, which has the tail, too: positions, the number of
- * records between them (commands included), and the time of the last one in milliseconds. A member that is not
- * known is undefined.
+ * records between them (commands included), and the time of the last one in milliseconds. A member that is
+ * not known is undefined.
  */
 export async function streamDetails(stream: Stream) {
   const first = await ifKnown(stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes' }))

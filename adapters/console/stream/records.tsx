@@ -21,7 +21,7 @@ const CONTEXT_RECORDS = 20
 /** The records tab without a choice. */
 const AT_TAIL: Start = { tailOffset: 100 }
 
-/** What the tab shows, as its address stores it: `from=12&q=a%3Db&columns=.id`. Empty counts as absent. */
+/** The state of the tab, as its address stores it: `from=12&q=a%3Db&columns=.id`. Empty counts as absent. */
 interface RecordsPlace {
   /** The first record in view, see {@link startOf}; absent at the tail. */
   readonly from?: string

@@ -141,7 +141,7 @@ function mayExist(pid: number): boolean {
   }
 }
 
-/** When a thread was started, or that it has ended. Undefined where the system does not tell. */
+/** Resolves to the start of a thread, to `ended`, or to undefined where the system does not tell. */
 async function startOf(pid: number, thread: number): Promise<string | undefined> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')

@@ -10,7 +10,6 @@ import {
 } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
-import type { RestoredStream } from '../../model/info.ts'
 import {
   type BasinInfo,
   LIST_QUERY,
@@ -19,6 +18,7 @@ import {
   type LocationInfo,
   type Page,
   type Provisioned,
+  type RestoredStream,
   type StreamInfo,
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'

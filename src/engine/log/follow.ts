@@ -57,7 +57,7 @@ export class ReadCursor implements RecordCursor, Follower {
   #limits: ReadLimits
   /** The end of the history: the tail when the read was opened or when it last fell behind. */
   #end: number
-  /** What was read of the history since the read has waited for its turn, in bytes of equal work. */
+  /** The history that was read since the read has waited for its turn, in bytes of equal work. */
   #sinceTurn = 0
   #unfollow: (() => void) | undefined
   /** Settles the promise of the call that is under way. */

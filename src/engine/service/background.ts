@@ -12,7 +12,7 @@ const RECLAIMED_BLOCKS_MAX = 250
 /** Browsers delay the timers of hidden pages by up to a minute. */
 const OVERDUE_MS = 2 * INTERVAL_MS
 
-/** What an engine does in the background besides freeing space. */
+/** A task of an engine in the background, besides freeing space. */
 export type BackgroundTask = () => Promise<void>
 
 export interface BackgroundContext extends EngineContext {

@@ -9,12 +9,15 @@ import {
   type StreamReconfiguration,
 } from '../../model/config.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
-import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
 import {
   assertStreamCreation,
+  type ListQuery,
+  type Page,
+  type Provisioned,
   RESTORED_STREAM,
   type RestoredStream,
   type StreamCreation,
+  type StreamInfo,
 } from '../../model/info.ts'
 import { requestTokenProblem, type StreamRef, streamPrefixProblem } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'

@@ -17,7 +17,7 @@ import { type Sabotage, World } from './world.ts'
 export const SIMULATION: SeedCampaign = {
   name: 'sim',
   steps: 400,
-  regressions: [339, 569, 843, 4018, 5138, 5182],
+  regressions: [339, 569, 843, 4018, 5138, 5182, 20238],
   play,
 }
 

@@ -29,7 +29,7 @@ export interface AccessEngine {
   readonly issued: (token?: Partial<AccessTokenInput>) => Promise<Engine>
 }
 
-/** An engine with a virtual clock, the basin `basin` and in it the stream `stream`. It closes with the test. */
+/** An engine with a virtual clock, the basin `basin` and its stream `stream`. It closes with the test. */
 export async function openWithTokens(options: Partial<OpenOptions> = {}): Promise<AccessEngine> {
   const clock = (options.clock as TestClock | undefined) ?? testClock()
   const hw = await open({ storage: testStorage(), usage: usageMetrics(), ...options, clock })

@@ -48,7 +48,9 @@ export class Creator extends Actor {
         let mayHaveEffects = true
         try {
           const source = fork && observer.history(fork.stream)
-          mayHaveEffects = checkCreationFailure(error, request, circumstances, source)
+          // A clock that leaps passes the hour in which a creation must end.
+          const mayFail = circumstances.mayFail || settings.clockLeaps
+          mayHaveEffects = checkCreationFailure(error, request, { ...circumstances, mayFail }, source)
         } finally {
           settle(mayHaveEffects ? 'unknown' : 'not made')
         }
